@@ -42,7 +42,7 @@ GROUPS = {
 }
 
 
-def machine() -> dict[str, object]:
+def machine():
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.is_file() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -59,14 +59,14 @@ def machine() -> dict[str, object]:
     }
 
 
-def version_of(package: str) -> str:
+def version_of(package):
     try:
         return version(package)
     except PackageNotFoundError:
         return ""
 
 
-def measure(quick: bool, groups: set[str]) -> dict[str, object]:
+def measure(quick, groups):
     about, begin = machine(), time.perf_counter()
     done = []
     for name in GROUPS:
@@ -76,7 +76,7 @@ def measure(quick: bool, groups: set[str]) -> dict[str, object]:
     return {"machine": about, "cases": cases, "rows": [row for r in done for row in r.rows()]}
 
 
-def show(report) -> None:
+def show(report):
     about = report["machine"]
     packages = ", ".join(f"{name} {found}" for name, found in about["packages"].items())
     print(f"{about['cpu']}, {about['cores']} cores, one thread each; load {about['load_before']} before, ", end="")
@@ -102,7 +102,7 @@ def show(report) -> None:
             print(f"  {note}")
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run, not how fast is it")

@@ -3,14 +3,8 @@
 import pytrec_eval
 
 WHOLE = {"nDCG": "ndcg", "RR": "recip_rank", "AP": "map"}
-CUT = {
-    "nDCG": "ndcg_cut_{}",
-    "R": "recall_{}",
-    "RR": "recip_rank",
-    "AP": "map_cut_{}",
-    "P": "P_{}",
-    "Success": "success_{}",
-}
+CUT = {"nDCG": "ndcg_cut_{}", "R": "recall_{}", "AP": "map_cut_{}", "P": "P_{}", "Success": "success_{}"}
+CUT |= {"RR": "recip_rank"}
 
 
 def oracle(run, qrels, measures):

@@ -22,7 +22,7 @@ NUMPY = ("-c", "import numpy")
 FIRST = ("import notes mine", "recommend mine")
 
 
-def notes(folder: Path) -> None:
+def notes(folder):
     """Write the first 60 entries of starter, the 30 queries that have most labels there, and these labels."""
     entries = (STARTER / "corpus.jsonl").read_text("utf-8").splitlines()[:60]
     ids = {json.loads(line)["id"] for line in entries}
@@ -32,15 +32,14 @@ def notes(folder: Path) -> None:
     texts = {one["id"]: one["text"] for one in asked}
     chosen = sorted(texts, key=lambda id_: (-judged.count(id_), id_))[:30]
     queries = [json.dumps({"id": id_, "text": texts[id_]}) for id_ in chosen]
+    labels = [line for line in labels if line.split()[0] in chosen]
     (folder / "corpus.jsonl").write_text("\n".join(entries) + "\n", "utf-8")
     (folder / "queries.jsonl").write_text("\n".join(queries) + "\n", "utf-8")
-    (folder / "qrels.txt").write_text(
-        "\n".join(line for line in labels if line.split()[0] in chosen) + "\n", "utf-8"
-    )
+    (folder / "qrels.txt").write_text("\n".join(labels) + "\n", "utf-8")
     (folder / "dataset.json").write_text('{"name": "notes", "text_for_embedding": "{title} {text}"}', "utf-8")
 
 
-def markdown(folder: Path) -> None:
+def markdown(folder):
     """Write 1,000 notes, each of two entries of starter and workshop (561 have a text), none twice."""
     files = (ROOT / "qrels" / name / "corpus.jsonl" for name in ("starter", "workshop"))
     lines = [line for file in files for line in file.read_text("utf-8").splitlines()]
@@ -52,7 +51,7 @@ def markdown(folder: Path) -> None:
         (folder / f"note-{at:04}.md").write_text(text, "utf-8")
 
 
-def first_sentence(jobs: tuple[str, ...]) -> tuple[float, float]:
+def first_sentence(jobs):
     """Processor and wall time from notes to the sentence, in a new HOME each time."""
     taken = []
     for _ in range(RUNS):
@@ -74,8 +73,7 @@ def first_sentence(jobs: tuple[str, ...]) -> tuple[float, float]:
     return statistics.median(cpu), statistics.median(wall)
 
 
-def seconds(words: tuple[str, ...], folder: Path) -> float:
-    """The median processor time of a Python with these words."""
+def seconds(words, folder):
     environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "STEELYARD_RUNS": "off", "XDG_CACHE_HOME": str(folder)}
     taken = []
     for _ in range(RUNS):
@@ -86,7 +84,7 @@ def seconds(words: tuple[str, ...], folder: Path) -> float:
     return statistics.median(taken)
 
 
-def main() -> None:
+def main():
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "mine").mkdir()

@@ -16,9 +16,7 @@ def confirmed(qrels, lists, values, measures):
     theirs = {ir_measures.parse_measure(str(measure)): str(measure) for measure in every}
     names = {NAMES[own.family] + (f"@{own.cutoff}" if own.cutoff else ""): str(own) for own in every}
     flat = [ir_measures.Qrel(query, id_, grade) for query, own in qrels.items() for id_, grade in own.items()]
-    plain = ranx.Qrels(
-        {query: {id_: grade for id_, grade in own.items() if grade > 0} for query, own in qrels.items()}
-    )
+    plain = ranx.Qrels({query: {id_: g for id_, g in own.items() if g > 0} for query, own in qrels.items()})
     for label, own in lists.items():
         ours = values[label]
         run = {
@@ -33,17 +31,12 @@ def confirmed(qrels, lists, values, measures):
         for measure in set(map(str, measures)) - by_trec.keys():
             recall = by_trec[measure.replace("RecallAll", "R")]
             by_trec[measure] = {query: float(value > 1 - 1e-9) for query, value in recall.items()}
-        gaps = [
-            abs(value - ours[measure][query])
-            for measure, found in by_trec.items()
-            for query, value in found.items()
-        ]
-        worst["pytrec_eval"] = max(worst["pytrec_eval"], *gaps)
-        gaps = [
-            abs(found.value - ours[theirs[found.measure]][found.query_id])
-            for found in ir_measures.iter_calc(list(theirs), flat, run)
-        ]
-        worst["ir_measures"] = max(worst["ir_measures"], *gaps)
+        for measure, found in by_trec.items():
+            gaps = [abs(value - ours[measure][query]) for query, value in found.items()]
+            worst["pytrec_eval"] = max(worst["pytrec_eval"], *gaps)
+        for found in ir_measures.iter_calc(list(theirs), flat, run):
+            gap = abs(found.value - ours[theirs[found.measure]][found.query_id])
+            worst["ir_measures"] = max(worst["ir_measures"], gap)
         filled = ranx.Run({query: run.get(query) or {"": 0.0} for query in qrels})
         found = ranx.evaluate(plain, filled, list(names), return_mean=False, make_comparable=True)
         for name, scores in found.items():

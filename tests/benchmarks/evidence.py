@@ -22,7 +22,7 @@ import evidence_few
 import evidence_floors
 from evidence_matrices import FUSIONS, Collection
 from evidence_odds import odds_row, odds_table
-from evidence_rows import GROUPS, USUAL, Differences, recommend_row, recommend_table
+from evidence_rows import GROUPS, Differences, recommend_row, recommend_table
 
 from steelyard_eval.candidates.families import PRESETS
 
@@ -53,10 +53,6 @@ class Folder:
         return json.loads(file.read_text())
 
 
-def recommended(own, others, current, n, count):
-    return recommend_row(own, others, n, count, *([USUAL[current]] if current in USUAL else []))
-
-
 def family_rows(folder, groups, part, make, count):
     """group, current, collection, n -> a row, made from the differences to a current configuration."""
     found = {}
@@ -79,7 +75,6 @@ def family_rows(folder, groups, part, make, count):
 
 
 def best_presets(folder, groups):
-    """collection -> its best preset on all queries."""
     currents = {name: Collection(name, folder.path).families().currents for name in sum(groups.values(), ())}
     return {name: max(CURRENTS, key=lambda one: own[one][1].mean()) for name, own in currents.items()}
 
@@ -88,7 +83,7 @@ def made(folder, asked, part):
     only = asked.only.split(",") if asked.only else sum(GROUPS.values(), ())
     groups = {group: tuple(name for name in names if name in only) for group, names in GROUPS.items()}
     if part == "recommend":
-        rows = family_rows(folder, groups, part, recommended, asked.draws)
+        rows = family_rows(folder, groups, part, recommend_row, asked.draws)
         yield part, rows, recommend_table(rows, best_presets(folder, groups))
     elif part == "odds":
         rows = family_rows(folder, groups, part, odds_row, asked.draws)

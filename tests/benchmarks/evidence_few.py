@@ -15,7 +15,6 @@ SIZES = (5, 10, 20, 40, 80, 160, 320)
 
 
 def pools(folder, embedder="recorded"):
-    """name -> the lists of the contenders."""
     return {name: Lists.of(name, folder, embedder).only(POOL) for own in SETS.values() for name in own}
 
 
@@ -27,13 +26,12 @@ def tables(every, rows):
     return zero_table(every), current_table(every), few_table(rows)
 
 
-# Zero labels
-
-
 def zero_table(every):
-    """The loss of what is always the same, and of the best on the other sets."""
-    always = {label: _always(label) for label in (DEFAULT, "rrf(bm25, vector, k=60)", "bm25", "vector")}
-    methods = {**always, "best on the other sets": lambda own, rest: np.mean([one.truth for one in rest], axis=0)}
+    methods = {
+        label: lambda own, rest, label=label: np.array([one == label for one in own.labels], dtype=float)
+        for label in (DEFAULT, "rrf(bm25, vector, k=60)", "bm25", "vector")
+    }
+    methods |= {"best on the other sets": lambda own, rest: np.mean([one.truth for one in rest], axis=0)}
     methods["one at random"] = lambda own, rest: np.zeros(len(own.labels))
     lines = ["zero labels: loss to the best of 26, nDCG@10"]
     for label, score in methods.items():
@@ -46,10 +44,6 @@ def zero_table(every):
     return "\n".join(lines)
 
 
-def _always(label):
-    return lambda own, rest: np.array([one == label for one in own.labels], dtype=float)
-
-
 def current_table(every):
     lines = ["the default against what may be in use (better on, mean, worst)"]
     for at, label in enumerate(POOL):
@@ -59,9 +53,6 @@ def current_table(every):
             cells.append(f"{(gains > 0).sum()} of {len(gains)} {gains.mean():+.3f} {gains.min():+.3f}")
         lines.append(f"{label:58} {'   '.join(cells)}")
     return "\n".join(line for line in lines if not line.startswith(DEFAULT))
-
-
-# A few labelled queries
 
 
 def few_row(own, rest, n, draws):
@@ -81,7 +72,6 @@ def few_row(own, rest, n, draws):
 
 
 def few_rows(folder, every, draws):
-    """collection, n -> a row."""
     made = {
         (name, n): folder.row(
             f"few.{name}.{n}.{draws}", lambda name=name, n=n: few_row(every[name], _others(name, every), n, draws)
@@ -116,7 +106,7 @@ def default_of(differences):
 def contenders_of(own, rest):
     """The contenders' rows, the variances of their differences to the default elsewhere, and the default's row."""
     at = {key: row for row, key in enumerate(own.keys)}
-    keys = [key for key in keys_of_contenders() if key in at]
+    keys = [key for key, label in public_table().rows.items() if label in POOL and key in at]
     variances = []
     for one in rest:
         index = {key: row for row, key in enumerate(one.keys)}
@@ -124,7 +114,3 @@ def contenders_of(own, rest):
         variances.append([(one.metric.values[index[key]] - base).var(ddof=1) for key in keys])
     rows = np.array([at[key] for key in keys])
     return rows, np.mean(variances, axis=0), at[default_of(own)]
-
-
-def keys_of_contenders():
-    return [key for key, label in public_table().rows.items() if label in POOL]

@@ -104,9 +104,8 @@ class Case:
         strange = load(DATA / self._next).queries
         chosen = rng.permutation(len(strange))[:FOREIGN]
         homes = rng.integers(len(own), size=len(chosen))
-        return [
-            replace(own[home], text=strange[at].text, intent="") for at, home in zip(chosen, homes, strict=True)
-        ]
+        pairs = zip(chosen, homes, strict=True)
+        return [replace(own[home], text=strange[at].text, intent="") for at, home in pairs]
 
     def _elsewhere(self, own):
         if not any(q.filters for q in own):
@@ -122,9 +121,8 @@ def drawn(lists, chosen):
     """The lists of some queries, perhaps several times, each a unit of its own."""
     places = [np.arange(*lists.offsets[q : q + 2]) for q in chosen]
     rows = np.concatenate([np.zeros(0, np.int64), *places])
-    return Lists(
-        np.cumsum([0, *map(len, places)]), lists.score[rows], lists.relevant[rows], np.arange(len(chosen))
-    )
+    offsets = np.cumsum([0, *map(len, places)])
+    return Lists(offsets, lists.score[rows], lists.relevant[rows], np.arange(len(chosen)))
 
 
 def lost_row(lists, count, draws):
@@ -150,7 +148,6 @@ def false_row(lists, count, draws):
 
 
 def floor_rows(folder, embedder, draws):
-    """collection, promise, number of labels -> a row."""
     rows = {}
     for name in EVERY:
         case = Case(name, embedder)
@@ -166,20 +163,18 @@ def floor_rows(folder, embedder, draws):
 
 
 def floor_table(rows):
-    """The claims, worst collections first, and what is shown to each kind of question with 60 labels."""
     lines = [f"lost at most {SHARE:.0%}: share of label sets whose claim is broken (mean truly lost)"]
     for group, names in GROUPS.items():
         for n in LABELS:
             own = sorted(
-                ((rows[name, "lost", n], name) for name in names if (name, "lost", n) in rows), key=_worst
+                ((rows[name, "lost", n], name) for name in names if (name, "lost", n) in rows),
+                key=lambda pair: -pair[0]["broken"],
             )
             if own:
                 cells = "  ".join(f"{name} {row['broken']:.2f} ({row['lost']:.3f})" for row, name in own)
                 mean = np.mean([row["broken"] for row, _ in own])
                 lines.append(f"{group:13}{n:4}  mean {mean:.3f}  {cells}")
-    lines.append(
-        "words shown with 60 labels, as a share: answerable, no answer, about something else, other conversation"
-    )
+    lines.append("words shown with 60 labels, a share: answerable, no answer, something else, other conversation")
     for name in EVERY:
         if (name, "lost", 60) in rows:
             row = rows[name, "lost", 60]
@@ -191,7 +186,3 @@ def floor_table(rows):
         if kind == "false":
             lines.append(f"{name:17}{n:4}  {row['broken']:.2f}  {row['kept']:.2f}")
     return "\n".join(lines)
-
-
-def _worst(pair):
-    return -pair[0]["broken"]

@@ -59,29 +59,20 @@ class Matrices:
 
     @cached_property
     def moments(self):
-        """Mean and variance of every candidate between queries, of the metric and of the composite."""
         sides = (self.metric, self.composite)
         return tuple((side.mean(axis=1, dtype=np.float64), side.var(axis=1, ddof=1)) for side in sides)
 
     def save(self, path):
         draft = path.with_suffix(".draft.npz")
-        names = list(self.currents)
-        np.savez(
-            draft,
-            keys=np.array(self.keys),
-            owner=self.owner,
-            labels=np.array(self.labels),
-            metric=self.metric,
-            composite=self.composite,
-            names=np.array(names),
-            current_keys=np.array([self.currents[name][0] for name in names]),
-            currents=np.array([self.currents[name][1:] for name in names]),
-        )
+        names, rows = list(self.currents), list(self.currents.values())
+        own = {"keys": self.keys, "owner": self.owner, "labels": self.labels}
+        own |= {"metric": self.metric, "composite": self.composite, "names": names}
+        own |= {"current_keys": [key for key, *_ in rows], "currents": [values for _, *values in rows]}
+        np.savez(draft, **{name: np.array(value) for name, value in own.items()})
         draft.rename(path)
 
     @classmethod
     def joined(cls, parts, currents):
-        """The candidates of several starts on the same queries."""
         owner = np.repeat(np.arange(len(parts)), [len(part.keys) for part in parts])
         keys = tuple(key for part in parts for key in part.keys)
         sides = (np.concatenate([getattr(part, side) for part in parts]) for side in ("metric", "composite"))
@@ -119,7 +110,6 @@ class Collection:
 
     @property
     def space(self):
-        """Indexed, with its vectors."""
         if self._space is None:
             self._space = Workspace.open(load(DATA / self.name))
         return self._space
@@ -164,7 +154,6 @@ class Collection:
         return Matrices.load(path)
 
     def families(self):
-        """The matrices of all families, and every current configuration."""
         path = self.folder / f"{self.name}.families.npz"
         if not path.exists():
             parts = [part for start in self.starts if (part := self._laid_out(start)) is not None]
@@ -197,7 +186,6 @@ class Collection:
 
     @property
     def about(self):
-        """Where it comes from, for the table of priors."""
         dataset = self.space.dataset
         count = len(judged(dataset, dataset.queries))
         return {"name": self.name, "sha256": dataset.sha256, "licence": dataset.licence, "queries": count}

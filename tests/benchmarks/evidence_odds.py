@@ -73,17 +73,15 @@ def odds_table(rows):
     for name in (*dict.fromkeys(key[2] for key in rows), "all"):
         own = [one for key, part in named.items() if name in ("all", key[2]) for one in part]
         draws = sum(len(row["draws"]) for key, row in rows.items() if name in ("all", key[2]))
-        lines.append(
-            f"  {name:14} of {draws} draws: {_harm(own, 'ship')}, {_harm(own, 'try')}, covers {_covers(own):.1%}"
-        )
+        harm = f"{_harm(own, 'ship')}, {_harm(own, 'try')}"
+        lines.append(f"  {name:14} of {draws} draws: {harm}, covers {_covers(own):.1%}")
     lines.append("Printed odds of a loss: how many, their mean, and the share that was worse on all queries")
     p, worse = np.array([one[4] for one in whole]), np.array([one[6] < 0 for one in whole])
     for low, high in pairwise(BINS):
         inside = (p >= low) & (p <= high if high == 1.0 else p < high)
         if inside.any():
-            lines.append(
-                f"  {low:.0%} to {high:.0%}: {inside.sum()}, {p[inside].mean():.1%}, {worse[inside].mean():.1%}"
-            )
+            shares = f"{p[inside].mean():.1%}, {worse[inside].mean():.1%}"
+            lines.append(f"  {low:.0%} to {high:.0%}: {inside.sum()}, {shares}")
     return "\n".join(lines)
 
 

@@ -40,11 +40,9 @@ class Side:
     base: np.ndarray
 
     def on(self, queries):
-        """float32[C, n]: the differences on some queries."""
         return self.values[:, queries] - self.base[queries].astype(np.float32)
 
     def row(self, candidate):
-        """float64[Q]: the differences of one candidate."""
         return self.values[candidate] - self.base.astype(np.float32).astype(np.float64)
 
     @cached_property
@@ -70,21 +68,16 @@ class Differences:
 
     @classmethod
     def of(cls, matrices, current):
-        """Against one of the matrices' current configurations."""
         _, metric, composite = matrices.currents[current]
         of_metric, of_composite = matrices.moments
-        return cls(
-            matrices.keys,
-            Side(matrices.metric, of_metric, metric),
-            Side(matrices.composite, of_composite, composite),
-        )
+        sides = (matrices.metric, of_metric, metric), (matrices.composite, of_composite, composite)
+        return cls(matrices.keys, *(Side(*side) for side in sides))
 
     def evidence(self, labelled, priors=None, groups=None):
         return Scored.of(self.metric.on(labelled), self.composite.on(labelled), priors, groups)
 
     @property
     def queries(self):
-        """How many there are."""
         return len(self.metric.base)
 
 
@@ -126,12 +119,14 @@ def _gains(own, candidate, unseen):
     return float(row[unseen].mean()), float(row.mean())
 
 
-def recommend_row(own, others, n, count, usual=OVER_FUSION):
+def recommend_row(own, others, current, n, count):
     """Means over splits of the whole procedure over all families, against one current configuration."""
     priors = priors_of(others, own.keys) if others else None
     rows = []
     for labelled, unseen in splits(own.queries, n, count):
-        found = apply_rule(Expectation(own.evidence(labelled, priors), usual), ALL_FAMILIES)
+        found = apply_rule(
+            Expectation(own.evidence(labelled, priors), USUAL.get(current, OVER_FUSION)), ALL_FAMILIES
+        )
         rows.append((found, *_gains(own, found.candidate, unseen), found.bound >= own.metric.mean.max() - 1e-9))
     return _verdicts(rows) if rows else {}
 
@@ -139,30 +134,26 @@ def recommend_row(own, others, n, count, usual=OVER_FUSION):
 def _verdicts(rows):
     of = {verdict: [row for row in rows if row[0].verdict == verdict] for verdict in ("ship", "try", "keep")}
     shipped, tried, kept = of["ship"], of["try"], of["keep"]
-    count = len(rows)
 
-    def share(some, test):
-        return sum(map(test, some)) / count
+    def mean(some, of):
+        return sum(map(of, some)) / len(rows)
 
+    better = mean(shipped, lambda row: row[2] > 0), mean(tried, lambda row: row[2] > 0)
     return {
-        "ship": len(shipped) / count,
-        "try": len(tried) / count,
-        "gain": sum(row[1] for row in shipped) / count,
-        "gain tried": sum(row[1] for row in tried) / count,
-        "harm": share(shipped, lambda row: row[1] < -LOSS),
-        "false ship": share(shipped, lambda row: row[2] < -LOSS),
-        "try right": share(tried, lambda row: row[2] > 0),
-        "try harm": share(tried, lambda row: row[2] < -LOSS),
-        "promised": sum(row[0].gain.mean for row in shipped) / count,
-        "stated harm": sum(row[0].gain.worse for row in shipped) / count,
-        "stated harm tried": sum(row[0].gain.worse for row in tried) / count,
-        "bound covers": share(rows, lambda row: row[3]),
-        "bound": sum(row[0].bound for row in rows) / count,
-        "right": (
-            share(shipped, lambda row: row[2] > 0)
-            + share(tried, lambda row: row[2] > 0)
-            + share(kept, lambda row: row[3])
-        ),
+        "ship": len(shipped) / len(rows),
+        "try": len(tried) / len(rows),
+        "gain": mean(shipped, lambda row: row[1]),
+        "gain tried": mean(tried, lambda row: row[1]),
+        "harm": mean(shipped, lambda row: row[1] < -LOSS),
+        "false ship": mean(shipped, lambda row: row[2] < -LOSS),
+        "try right": better[1],
+        "try harm": mean(tried, lambda row: row[2] < -LOSS),
+        "promised": mean(shipped, lambda row: row[0].gain.mean),
+        "stated harm": mean(shipped, lambda row: row[0].gain.worse),
+        "stated harm tried": mean(tried, lambda row: row[0].gain.worse),
+        "bound covers": mean(rows, lambda row: row[3]),
+        "bound": mean(rows, lambda row: row[0].bound),
+        "right": sum(better) + mean(kept, lambda row: row[3]),
     }
 
 
@@ -193,7 +184,8 @@ def recommend_table(rows, best):
         "presets": lambda key: True,
         "best preset": lambda key: key[1] == best.get(key[2]),
     }
-    lines.append(f"{'collections':14}{'current':13}{'n':>5}{'rows':>6}" + _heads())
+    heads = "".join(f"{name:>14}" for name in COLUMNS) + f"{'kept':>8}"
+    lines.append(f"{'collections':14}{'current':13}{'n':>5}{'rows':>6}{heads}")
     for group in dict.fromkeys(key[0] for key in rows):
         for kind, belongs in kinds.items():
             for n in sorted({key[3] for key in rows}):
@@ -206,10 +198,6 @@ def recommend_table(rows, best):
         f"{key[2]:12}{key[1]:20}{key[3]:>5}  harm {row['harm']:.0%}, gain {row['gain']:+.4f}" for key, row in worst
     ]
     return "\n".join(lines)
-
-
-def _heads():
-    return "".join(f"{name:>14}" for name in COLUMNS) + f"{'kept':>8}"
 
 
 def _cells(rows):

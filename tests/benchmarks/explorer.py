@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 from synthetic import recording
 
@@ -14,8 +13,7 @@ from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
 
 
-def write(folder: Path, queries: int, candidates: int) -> tuple[Path, Path]:
-    """A data set of made-up entries and a recording of its queries; their folders."""
+def write(folder, queries, candidates):
     table, qrels = recording(queries, candidates, ("bm25", "vector"))
     data, lists = folder / "data", folder / "recording"
     data.mkdir(parents=True)

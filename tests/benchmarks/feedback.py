@@ -35,8 +35,6 @@ from steelyard_eval.recording.workspace import Workspace
 
 for library in ("OPENBLAS", "OMP", "MKL", "NUMBA"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
-
-
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 SETS = ("cosqa", "scifact", "locomo", "beam-128k", "cranfield")
 CHOSEN_ON = frozenset({"cosqa", "scifact"})
@@ -93,7 +91,6 @@ class World:
 
 
 def _made(name):
-    """Everything of a collection that a log is made from."""
     dataset = load(DATA / name)
     every = judged(dataset, dataset.queries)
     queries = [every[at] for at in np.random.default_rng(0).permutation(len(every))[:MOST].tolist()]
@@ -132,9 +129,8 @@ def prior(name, folder, policy):
 
     def side(which):
         own = [getattr(one, which) - getattr(one, which)[one.current[policy]] for one in others]
-        means, variances = ([getattr(d, of)(axis=1) for d in own] for of in ("mean", "var"))
-        count = np.full(means[0].shape, len(own))
-        return PriorGains(np.mean(means, axis=0), np.mean(variances, axis=0), table_weight(count))
+        kept = (np.mean([getattr(one, of)(axis=1) for one in own], axis=0) for of in ("mean", "var"))
+        return PriorGains(*kept, table_weight(np.full(len(own[0]), len(own))))
 
     return side("metric"), side("composite")
 
@@ -183,12 +179,8 @@ def row(name, folder, policy, reader, sessions, seed):
     gain = lambda candidate: round(float(unseen[candidate] - unseen[now]), 5)  # noqa: E731 -- a shorthand
     metric, composite = own.metric - own.metric[now], own.composite - own.composite[now]
     attempt = learned.suggested(clicks, lambda one: own.top[[now, one]], largest)
-    found = {
-        "set": name,
-        "policy": policy,
-        "reader": reader,
-        "sessions": sessions,
-        "seed": seed,
+    asked = {"set": name, "policy": policy, "reader": reader, "sessions": sessions, "seed": seed}
+    found = asked | {
         "queries": len(queries),
         "labels": gain(metric[:, queries].mean(axis=1).argmax()),
         "favourite": gain(clicks.mean(axis=1).argmax()),
@@ -221,29 +213,28 @@ def shuffled(sets, seeds):
 
 def tally(rows, labels, kind):
     """(decisions, shipped, recovered, harm, worst, obtained / promised) over logs."""
-    worth = possible = harmed = shipped = count = 0
-    obtained = promised = worst = 0.0
-    for row in rows:
-        for one in row["drawn"]:
-            if (one["labels"], one["kind"]) != (labels, kind):
-                continue
-            gain = one["gain"] if one["verdict"] == "ship" else 0.0
-            count += 1
-            shipped += one["verdict"] == "ship"
-            harmed += gain < -HARM
-            worst = min(worst, gain)
-            if row["labels"] >= WORTH:
-                worth, possible = worth + gain, possible + row["labels"]
-            if one["verdict"] == "ship":
-                obtained, promised = obtained + gain, promised + one["promise"]
-    share = worth / possible if possible else float("nan")
-    return count, shipped, share, harmed / max(count, 1), worst, obtained / promised if promised else float("nan")
+    drawn = [
+        (one["gain"] if one["verdict"] == "ship" else None, one["promise"], row["labels"])
+        for row in rows
+        for one in row["drawn"]
+        if (one["labels"], one["kind"]) == (labels, kind)
+    ]
+    shipped = [(gain, promise) for gain, promise, _ in drawn if gain is not None]
+    harmed = sum(gain < -HARM for gain, _ in shipped)
+    worth = [(gain or 0.0, possible) for gain, _, possible in drawn if possible >= WORTH]
+    recovered, kept = (ratio(np.sum(pairs, axis=0)) for pairs in (worth, shipped))
+    worst = min((0.0, *(gain for gain, _ in shipped)))
+    return len(drawn), len(shipped), recovered, harmed / max(len(drawn), 1), worst, kept
+
+
+def ratio(pair):
+    return pair[0] / pair[1] if np.size(pair) == 2 and pair[1] else float("nan")
 
 
 def line(head, rows, labels, kind):
     count, shipped, share, harm, worst, kept = tally(rows, labels, kind)
-    ship = shipped / max(count, 1)
-    return f"{head:34} {count:5} {ship:5.0%} {share:9.0%} {harm:6.1%} {worst:+8.3f} {kept:6.2f}"
+    told = f"{shipped / max(count, 1):5.0%} {share:9.0%} {harm:6.1%} {worst:+8.3f} {kept:6.2f}"
+    return f"{head:34} {count:5} {told}"
 
 
 HEAD = f"{'':34} {'n':>5} {'ship':>5} {'recovered':>9} {'harm':>6} {'worst':>8} {'kept':>6}"

@@ -28,7 +28,6 @@ class Seen:
     robot: np.ndarray
 
     def chance(self, rng, probability):
-        """True with a probability."""
         return rng.random(self.worth.shape) < probability
 
 
@@ -53,41 +52,25 @@ def ubm(seen, rng):
     return acted
 
 
+def reading(base, slope, going_on):
+    """One who reads from the top: acts by worth, and goes on with a chance that follows the act and the worth."""
+
+    def reader(seen, rng):
+        would = seen.chance(rng, base + slope * seen.worth)
+        return would & before(seen.chance(rng, going_on(would, seen.worth)))
+
+    return reader
+
+
+def looking(chance):
+    """One whose acts on entries have a chance each."""
+    return lambda seen, rng: seen.chance(rng, chance(seen))
+
+
 def cascade(seen, rng):
     """Read from the top until the first act (Craswell, Zoeter, Taylor and Ramsey, WSDM 2008)."""
     would = seen.chance(rng, 0.05 + 0.7 * seen.worth)
     return would & before(~would)
-
-
-def dcm(seen, rng):
-    """Dependent click model: after an act on, by place (Guo, Liu and Wang, WSDM 2009)."""
-    would = seen.chance(rng, 0.05 + 0.65 * seen.worth)
-    return would & before(seen.chance(rng, np.where(would, 0.75 - 0.05 * PLACE, 1.0)))
-
-
-def dbn(seen, rng):
-    """Dynamic Bayesian network: read until satisfied or tired (Chapelle and Zhang, WWW 2009)."""
-    would = seen.chance(rng, 0.06 + 0.7 * seen.worth)
-    return would & before(seen.chance(rng, np.where(would, 0.9 * (1 - 0.8 * seen.worth), 0.9)))
-
-
-def sdbn(seen, rng):
-    """The same without tiredness (ibid., section 5)."""
-    would = seen.chance(rng, 0.06 + 0.7 * seen.worth)
-    return would & before(seen.chance(rng, np.where(would, 1 - 0.7 * seen.worth, 1.0)))
-
-
-def ccm(seen, rng):
-    """Click chain model: after an act on, by its relevance (Guo, Liu, Kannan et al., WWW 2009)."""
-    would = seen.chance(rng, 0.05 + 0.7 * seen.worth)
-    after = 0.8 * (1 - seen.worth) + 0.35 * seen.worth
-    return would & before(seen.chance(rng, np.where(would, after, 0.85)))
-
-
-def trust(seen, rng):
-    """What is irrelevant is trusted the more the higher it is (Agarwal, Wang, Li et al., WWW 2019)."""
-    trusted = (0.98 - 0.03 * PLACE) * seen.worth + 0.45 / PLACE * (1 - seen.worth)
-    return seen.chance(rng, trusted / PLACE**0.7)
 
 
 def abandonment(seen, rng):
@@ -104,20 +87,10 @@ def cites_one(seen, rng):
     return (drawn.argmax(axis=1)[:, None] == np.arange(10)) & (drawn.argmax(axis=1) < 10)[:, None]
 
 
-def reads_five(seen, rng):
-    """An agent reads the first five, all alike, and uses what it finds of use."""
-    return seen.chance(rng, (0.04 + 0.7 * seen.worth) * (PLACE <= 5))
-
-
 def lost_in_the_middle(seen, rng):
     """An agent reads a context from both ends (Liu et al., TACL 2024) and uses two entries at most."""
     would = seen.chance(rng, (0.04 + 0.7 * seen.worth) * (0.5 + 0.5 * np.abs(PLACE - 5.5) / 4.5))
     return would & (np.cumsum(would, axis=1) <= 2)
-
-
-def recent(seen, rng):
-    """Worth and a taste for what is new."""
-    return seen.chance(rng, (0.03 + 0.75 * seen.worth * (0.4 + 0.6 * seen.age) + 0.15 * seen.age) / PLACE**0.8)
 
 
 def opens_all(seen, rng):
@@ -129,31 +102,6 @@ def random_third(seen, rng):
     """People by place, and a third of acts that hit anything."""
     astray = rng.random((len(seen.worth), 1)) < 0.33
     return np.where(astray, seen.chance(rng, 0.12), pbm(seen, rng))
-
-
-def appealing(seen, rng):
-    """Entries have looks of their own, relevant ones better ones on average (Yue, Patel and Roehrig, WWW 2010)."""
-    return seen.chance(rng, (0.1 * seen.looks + (0.25 + 0.6 * seen.looks) * seen.worth) / PLACE)
-
-
-def titles(seen, rng):
-    """Half of what is looked at is a title with the words of the query (Clarke et al., SIGIR 2007)."""
-    return seen.chance(rng, (0.5 * seen.worth + 0.4 * seen.words * (seen.worth == 0)) * (PLACE <= 4))
-
-
-def snippets(seen, rng):
-    """Three snippets are read, and what is like the query is taken (Joachims et al., SIGIR 2005, on trust)."""
-    return seen.chance(rng, (0.45 * seen.worth + 0.45 * seen.like) * (PLACE <= 3))
-
-
-def liked(seen, rng):
-    """A weak pull of likeness at every place."""
-    return seen.chance(rng, (0.03 + 0.6 * seen.worth + 0.15 * seen.like * (1 - seen.worth)) / PLACE**0.7)
-
-
-def worded(seen, rng):
-    """A weak pull of words at every place."""
-    return seen.chance(rng, (0.03 + 0.6 * seen.worth + 0.15 * seen.words * (1 - seen.worth)) / PLACE**0.7)
 
 
 def word_robot(seen, rng):
@@ -169,13 +117,42 @@ def copied(seen, rng):
 
 
 HONEST = {
-    reader.__name__: reader
-    for reader in (
-        *(pbm, ubm, cascade, dcm, dbn, sdbn, ccm, trust, abandonment, cites_one, reads_five),
-        *(lost_in_the_middle, recent, opens_all, random_third, appealing),
-    )
+    "pbm": pbm,
+    "ubm": ubm,
+    "cascade": cascade,
+    # Dependent click model: after an act on, by place (Guo, Liu and Wang, WSDM 2009).
+    "dcm": reading(0.05, 0.65, lambda would, worth: np.where(would, 0.75 - 0.05 * PLACE, 1.0)),
+    # Dynamic Bayesian network: read until satisfied or tired (Chapelle and Zhang, WWW 2009).
+    "dbn": reading(0.06, 0.7, lambda would, worth: np.where(would, 0.9 * (1 - 0.8 * worth), 0.9)),
+    # The same without tiredness (ibid., section 5).
+    "sdbn": reading(0.06, 0.7, lambda would, worth: np.where(would, 1 - 0.7 * worth, 1.0)),
+    # Click chain model: after an act on, by its relevance (Guo, Liu, Kannan et al., WWW 2009).
+    "ccm": reading(0.05, 0.7, lambda would, worth: np.where(would, 0.8 * (1 - worth) + 0.35 * worth, 0.85)),
+    # What is irrelevant is trusted the more the higher it is (Agarwal, Wang, Li et al., WWW 2019).
+    "trust": looking(lambda s: ((0.98 - 0.03 * PLACE) * s.worth + 0.45 / PLACE * (1 - s.worth)) / PLACE**0.7),
+    "abandonment": abandonment,
+    "cites_one": cites_one,
+    # An agent reads the first five, all alike, and uses what it finds of use.
+    "reads_five": looking(lambda s: (0.04 + 0.7 * s.worth) * (PLACE <= 5)),
+    "lost_in_the_middle": lost_in_the_middle,
+    # Worth and a taste for what is new.
+    "recent": looking(lambda s: (0.03 + 0.75 * s.worth * (0.4 + 0.6 * s.age) + 0.15 * s.age) / PLACE**0.8),
+    "opens_all": opens_all,
+    "random_third": random_third,
+    # Entries have looks of their own, relevant ones better ones on average (Yue, Patel and Roehrig, WWW 2010).
+    "appealing": looking(lambda s: (0.1 * s.looks + (0.25 + 0.6 * s.looks) * s.worth) / PLACE),
 }
-FOLLOWERS = {reader.__name__: reader for reader in (titles, snippets, liked, worded, word_robot, copied)}
+FOLLOWERS = {
+    # Half of what is looked at is a title with the words of the query (Clarke et al., SIGIR 2007).
+    "titles": looking(lambda s: (0.5 * s.worth + 0.4 * s.words * (s.worth == 0)) * (PLACE <= 4)),
+    # Three snippets are read, and what is like the query is taken (Joachims et al., SIGIR 2005, on trust).
+    "snippets": looking(lambda s: (0.45 * s.worth + 0.45 * s.like) * (PLACE <= 3)),
+    # Weak pulls of likeness and of words at every place.
+    "liked": looking(lambda s: (0.03 + 0.6 * s.worth + 0.15 * s.like * (1 - s.worth)) / PLACE**0.7),
+    "worded": looking(lambda s: (0.03 + 0.6 * s.worth + 0.15 * s.words * (1 - s.worth)) / PLACE**0.7),
+    "word_robot": word_robot,
+    "copied": copied,
+}
 READERS = HONEST | FOLLOWERS
 CHOOSE = frozenset([*list(HONEST)[::2], *list(FOLLOWERS)[::2]])
 """Readers that settings of the learner may be chosen on, every second one; the others confirm."""

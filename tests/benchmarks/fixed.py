@@ -6,7 +6,6 @@ from pathlib import Path
 from timing import Race, race
 
 from steelyard.base.errors import SteelyardError
-from steelyard.live.search import Searcher
 from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.workspace import Workspace
@@ -18,12 +17,11 @@ WHOLE, PARTS = "steelyard: a search", "its retrievers and scorers alone"
 class Replayed:
     """Sources that note every call with its result, to be made again alone."""
 
-    def __init__(self, searcher: Searcher) -> None:
+    def __init__(self, searcher):
         self.calls: dict[str, list[object]] = {}
         self._sources = searcher._sources
 
-    def noted(self, search, text: str) -> None:
-        """Search once, and note what was asked of retrievers and scorers."""
+    def noted(self, search, text):
         calls = self.calls.setdefault(text, [])
 
         def noting(call, *asked):
@@ -40,13 +38,13 @@ class Replayed:
         for one, way in ways:
             object.__delattr__(one, way)
 
-    def again(self, text: str) -> None:
+    def again(self, text):
         self._sources._thread.__dict__.pop("vectors", None)  # so that the text is embedded again, as a search does
         for call, asked in self.calls[text]:
             call(*asked)
 
 
-def races(quick: bool, rounds: int) -> list[Race]:
+def races(quick, rounds):
     """One race a system; the difference of both medians is what a search adds."""
     dataset = load(STARTER)
     texts = [query.text for query in dataset.queries][: 3 if quick else 40]

@@ -33,7 +33,6 @@ def values_of(collection):
 
 
 def covers(values, interval, n, draws, rng):
-    """The share of samples whose interval holds the mean of all values."""
     truth, hits = values.mean(), 0
     for _ in range(draws):
         found = interval(values[rng.integers(0, len(values), n)])
@@ -76,13 +75,14 @@ def main():
             for one, other in itertools.combinations(values.values(), 2):
                 changes[n].append(covers(one - other, difference_interval, n, asked.draws, rng))
             wrong[n] += [false_better(values[a] - values[b], n, asked.draws, rng) for a, b in PAIRS]
-    for label, found in (("means", means), ("differences", changes)):
+    for label, found, worst, of in (
+        ("means", means, "least", np.min),
+        ("differences", changes, "least", np.min),
+        ("false better", wrong, "most", np.max),
+    ):
         for n in SIZES:
-            own = np.array(found[n])
-            print(f"{label:12} n={n:<4} {len(own):>4} cells: mean {own.mean():.1%}, least {own.min():.1%}")
-    for n in SIZES:
-        own = np.array(wrong[n])
-        print(f"false better n={n:<4} {len(own):>4} cells: mean {own.mean():.1%}, most {own.max():.1%}")
+            told = f"mean {np.mean(found[n]):.1%}, {worst} {of(found[n]):.1%}"
+            print(f"{label:12} n={n:<4} {len(found[n]):>4} cells: {told}")
     locomo = Collection("locomo", asked.folder)
     queries = judged(locomo.space.dataset, locomo.space.dataset.queries)
     groups = np.array([query.id.split(":")[0] for query in queries])

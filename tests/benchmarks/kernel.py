@@ -10,18 +10,13 @@ from contextlib import redirect_stdout
 import numpy as np
 import pytrec_eval
 from ir_measures import calc_aggregate, nDCG
-from timing import Race, once, race
+from timing import Race, once, peer, race
 
-from steelyard.config import SearchConfig
-from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 
-try:
-    import ranx
-except ImportError:
-    ranx = None
+ranx = peer("ranx")
 
 ONE = parse_measures(["nDCG@10"])
 THREE = parse_measures(["nDCG@10", "R@10", "RR@10"])
@@ -31,9 +26,7 @@ BARS = {OPTIMIZE: 3000, PYTREC: 500}
 """How many times as many configurations x queries a second the kernel is asked for."""
 
 
-def searching(
-    case: str, table: SignalTable, qrels: dict, config: SearchConfig, lists: dict, finished: dict, rounds: int
-) -> Race:
+def searching(case, table, qrels, config, lists, finished, rounds):
     """One race: `lists` are the dictionaries of every signal, `finished` the fused ones."""
     queries, terms = len(table.queries), config.strategy.terms
     judgments = Judgments.of(qrels, table.queries, table.entries)
@@ -74,13 +67,12 @@ def searching(
         for name, (_, count) in works.items()
         for scale in [1e5 / (count * queries)]
     }
-    made = Race("search", f"{case}, ms for 100,000 configurations x queries", samples)
-    return Race(
-        made.group, made.case, samples, notes=(*verdicts(made), f"the form took {prepared * 1e3:.0f} ms, once")
-    )
+    case = f"{case}, ms for 100,000 configurations x queries"
+    prepared = f"the form took {prepared * 1e3:.0f} ms, once"
+    return Race("search", case, samples, notes=(*verdicts(Race("search", case, samples)), prepared))
 
 
-def verdicts(made: Race) -> list[str]:
+def verdicts(made):
     """Configurations x queries a second, and each bar met or not, by medians of processor time."""
     rows = {row["contender"]: row for row in made.rows()}
     alone, shared = 1e2 / rows[OURS]["cpu_ms"], 1e2 / rows[THREADED]["median_ms"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 import synthetic
-from timing import Race, once, race, recall, same_scores
+from timing import Race, once, peer, race, recall, same_scores
 
 from steelyard.live.search import Searcher
 from steelyard.live.sources import Sources
@@ -15,14 +15,8 @@ from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.keywords import OFTEN
 from steelyard.systems import find_system
 
-try:
-    import bm25s
-except ImportError:
-    bm25s = None
-try:
-    import tantivy
-except ImportError:
-    tantivy = None
+bm25s = peer("bm25s")
+tantivy = peer("tantivy")
 
 LIMIT = 10
 SQL = "FTS5, SQL of the same query"
@@ -30,7 +24,7 @@ K1, B = 1.2, 0.75
 DOCUMENT = {("echovault", 10_000): ("EchoVault's document: less than 10 ms for most queries", 10.0)}
 
 
-def races(quick: bool, queries: int) -> list[Race]:
+def races(quick, queries):
     """The systems fts, echovault and bm25 at 10,000 and 100,000 entries in a vault file."""
     made = []
     for count in (300,) if quick else (10_000, 100_000):
@@ -46,7 +40,7 @@ def races(quick: bool, queries: int) -> list[Race]:
     return made
 
 
-def fts(vault: Vault, path: Path, name: str, asked: list[Query], rounds: int) -> Race:
+def fts(vault, path, name, asked, rounds):
     """One system of FTS5 alone: the raw SQL gives rowids and scores, nothing else."""
     system = find_system(name)
     _, seconds = once(lambda: vault.ensure_index(system.reading.index))
@@ -78,7 +72,7 @@ def fts(vault: Vault, path: Path, name: str, asked: list[Query], rounds: int) ->
     return Race("keywords", f"{name}, {vault.count():,} entries", taken, True, document, notes, shares)
 
 
-def bm25(vault: Vault, memory: synthetic.Memory, asked: list[Query], rounds: int) -> Race:
+def bm25(vault, memory, asked, rounds):
     """BM25 in memory; bm25s gets the same terms, and finds the same list up to single precision."""
     system = find_system("bm25")
     config = system.config(LIMIT)
@@ -109,8 +103,7 @@ def bm25(vault: Vault, memory: synthetic.Memory, asked: list[Query], rounds: int
     return Race("keywords", f"bm25, {vault.count():,} entries", taken, True, notes=tuple(notes), recall=shares)
 
 
-def numbers(name: str, result) -> list[int]:
-    """Of entries, whoever found them."""
+def numbers(name, result):
     if name == SQL:
         return [rowid - 1 for rowid, _ in result]
     if name.startswith("bm25s"):
@@ -120,8 +113,7 @@ def numbers(name: str, result) -> list[int]:
     return [int((one.entry if "Searcher" in name else one).id[1:]) for one in getattr(result, "hits", result)]
 
 
-def tantivy_index(vault: Vault):
-    """An index in memory of the same texts, with frequencies and no positions."""
+def tantivy_index(vault):
     from steelyard.memory.text import content
 
     schema = tantivy.SchemaBuilder()
@@ -137,13 +129,13 @@ def tantivy_index(vault: Vault):
     return index, index.searcher()
 
 
-def tantivy_search(theirs, query: Query, depth: int) -> list[int]:
+def tantivy_search(theirs, query, depth):
     index, searcher = theirs
     asked = index.parse_query(" ".join(terms(clean_query(query.text))), ["text"])
     return [searcher.doc(at)["number"][0] for _, at in searcher.search(asked, depth, count=False).hits]
 
 
-def index(vault: Vault, backend: str):
+def index(vault, backend):
     """A bm25s index of the same terms; its variant lucene leaves out the factor k1 + 1."""
     from steelyard.memory.text import content
 

@@ -4,7 +4,7 @@ import numpy as np
 import synthetic
 from timing import Race, once, race
 
-from steelyard.embedders.embed import LAYER_RECIPES, RecordedEmbedder, Vectors
+from steelyard.embedders.embed import LAYER_RECIPES, RecordedEmbedder
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.stores.base import Space
@@ -17,13 +17,13 @@ BATCH = 2000
 DOCUMENT = ("Cortex-Mem's document: less than a second", 1000.0)
 
 
-def races(quick: bool, queries: int) -> list[Race]:
+def races(quick, queries):
     """As many entries as the document's claim is tested with, each with layers of its own, then in sessions."""
     count, dim, asked = (300, 16, 5) if quick else (100_000, 384, queries)
     return [layered(count, dim, asked, 1), layered(count, dim, asked, 20)]
 
 
-def layered(count: int, dim: int, queries: int, messages: int) -> Race:
+def layered(count, dim, queries, messages):
     """A vault of `count` texts; `messages` of them share the abstract and the overview of their session."""
     matrix = synthetic.vectors(count, dim)
     probes = synthetic.probes(matrix, queries)
@@ -43,8 +43,7 @@ def layered(count: int, dim: int, queries: int, messages: int) -> Race:
     return Race("layers", f"{count:,} x {dim}, {shape}", taken, True, DOCUMENT, notes)
 
 
-def fill(vault: Vault, matrix: Vectors, messages: int) -> None:
-    """Texts with their vectors; the layers lie on the texts themselves where a session has one message."""
+def fill(vault, matrix, messages):
     count = len(matrix)
     shifted = np.random.default_rng(1).normal(scale=0.02, size=(3, matrix.shape[1])).astype(np.float32)
     texts = [f"m{at:06d}" for at in range(count)]

@@ -54,30 +54,12 @@ LIMIT, TIMED = 10, 100
 BASELINE, TUNED = "bm25", "tuned (nested)"
 MEASURES = parse_measures(["nDCG@10", "R@5", "R@10", "Success@5", "RR@10"])
 SHOWN = ("nDCG@10", "R@5", "R@10", "any@5", "MRR")
-COLLECTIONS = {
-    "locomo": "LoCoMo, turns",
-    "locomo-corrected": "LoCoMo, turns, corrected key",
-    "locomo-sessions": "LoCoMo, sessions",
-    "locomo-sessions-corrected": "LoCoMo, sessions, corrected key",
-    "beam-128k": "BEAM 128K, messages",
-    "madial": "MADial, memories of a dialogue",
-    "workshop": "workshop, an invented memory of a team",
-    "starter": "starter, notes of a code project",
-}
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+COLLECTIONS, EMBEDDERS = DATA["collections"], DATA["embedders"]
 OURS = {name: ROOT / "qrels" / name for name in ("workshop", "starter")}
-CORRECTED = {"locomo-corrected": "locomo", "locomo-sessions-corrected": "locomo-sessions"}
+CORRECTED = DATA["corrected"]
 """The same lists under LoCoMo's corrected key: errors.json of the audit, in STEELYARD_DATA/locomo-audit."""
-EMBEDDERS = ("recorded", "wordllama")
-PROGRAMS = ("echovault", "soleri", "moltnet", "spec_kit", "cortex_mem")
-CONTENDERS = {
-    **{name: name for name in ("bm25", "fts", "vector")},
-    **{name: name for program in PROGRAMS for name in (program, f"{program}:shipped")},
-    "mem0": "mem0",
-    "TM2C2, 0.8": "weighted_sum(0.2*bm25, 0.8*vector, normalize=tmm)",
-    "RRF, 60": "rrf(bm25, vector, k=60)",
-    "DBSF": "weighted_sum(0.5*bm25, 0.5*vector, normalize=dbsf)",
-    "start without labels": DEFAULT,
-}
+CONTENDERS = {**DATA["contenders"], "start without labels": DEFAULT}
 TRIED = [
     *(f"weighted_sum({1 - a:.2g}*bm25, {a:.2g}*vector, normalize={scale})" for scale in ("minmax", "tmm") for a in np.arange(0, 1.01, 0.1).round(2)),
     *(f"rrf({a}*bm25, vector, k={k})" for k in (10, 60) for a in (0.5, 1, 2, 4)),
@@ -86,11 +68,7 @@ TRIED = [
 """What is tuned over: the weights of BM25 and vectors in sums on two scales, in RRF, and in mem0's formula."""
 
 
-# Lists
-
-
 def configured(text, limit, model=""):
-    """The configuration of a system, or of a strategy over the lists of `plain`."""
     name = plain_name(text)[0]
     if name in SYSTEMS or f"{name}:documented" in SYSTEMS:
         return find_system(text).config(limit, model, {})
@@ -151,18 +129,15 @@ def record_all(name, dataset, kind):
     facts_file = folder / "facts.json"
     facts = _facts(name, kind)
     queries = judged(dataset)
-    wanted = [label for label in CONTENDERS if label not in facts]
-    if TUNED not in facts:
-        wanted.append(TUNED)
+    wanted = [label for label in (*CONTENDERS, TUNED) if label not in facts]
     if not wanted:
         return facts
     workspace = Workspace.open(dataset, kind)
-    dimension = workspace.embedder.dimensions if hasattr(workspace.embedder, "dimensions") else _dimension(dataset)
+    dimension = getattr(workspace.embedder, "dimensions", None) or next(iter(dataset.vectors.values())).shape[1]
     configs = {label: configured(CONTENDERS[label], LIMIT, workspace.model) for label in wanted if label != TUNED}
-    if not any(entry.l0 for entry in dataset.entries):  # a recording would say so after all its searches
-        refused = [label for label, config in configs.items() if "l0" in config.effective.signals]
-        facts |= {label: {"refused": "the collection has no layers l0 and l1"} for label in refused}
-        configs = {label: config for label, config in configs.items() if label not in refused}
+    for label in without_layers(dataset, configs):  # a recording would say so after all its searches
+        facts[label] = {"refused": "the collection has no layers l0 and l1"}
+        del configs[label]
     labels = list(configs)
     for group in share(configs.values()):
         own = {labels[at]: configs[labels[at]] for at in group}
@@ -178,14 +153,18 @@ def record_all(name, dataset, kind):
     return facts
 
 
+def without_layers(dataset, configs):
+    """The contenders that need layers, of a collection that has none."""
+    layers = any(entry.l0 for entry in dataset.entries)
+    return [] if layers else [label for label, config in configs.items() if "l0" in config.effective.signals]
+
+
 def _facts(name, kind):
-    """What is known of the lists of a table: a row for each contender."""
-    file = LISTS / name / kind / "facts.json"
+    return _known(LISTS / name / kind / "facts.json")
+
+
+def _known(file):
     return json.loads(file.read_text()) if file.exists() else {}
-
-
-def _dimension(dataset):
-    return next(iter(dataset.vectors.values())).shape[1]
 
 
 def _keep(file, facts, numbers):
@@ -208,9 +187,8 @@ def _recorded(workspace, queries, folder, configs):
 
 
 def _write(folder, label, ranked):
-    write_run(
-        folder / f"{tag(label)}.run", ranked.queries, ranked.offsets, ranked.entry, ranked.entries, tag(label)
-    )
+    path = folder / f"{tag(label)}.run"
+    write_run(path, ranked.queries, ranked.offsets, ranked.entry, ranked.entries, tag(label))
 
 
 def tag(label):
@@ -243,12 +221,9 @@ def _tuned(workspace, dataset, queries, folder):
     return {"embedded": 1.0, "layers": 1, "chosen": dict(sorted(names.items()))}
 
 
-# Times
-
-
 def time_all(datasets, kinds):
     """Measure the tables that the file which the pages read has no times of; each is kept as soon as it is there."""
-    known = _timing()
+    known = _known(TIMING)
     for name, dataset in datasets.items():
         missing = [kind for kind in kinds if kind not in known.get(name, {})]
         for kind in missing if name not in CORRECTED else ():
@@ -260,10 +235,9 @@ def time_all(datasets, kinds):
 def _timed(dataset, kind):
     """By contender the milliseconds of processor time of a live search: the median of a hundred queries."""
     workspace, found = Workspace.open(dataset, kind), {}
-    for label, text in CONTENDERS.items():
-        config = configured(text, LIMIT, workspace.model)
-        if "l0" in config.effective.signals and not any(entry.l0 for entry in dataset.entries):
-            continue
+    configs = {label: configured(text, LIMIT, workspace.model) for label, text in CONTENDERS.items()}
+    for label in configs.keys() - without_layers(dataset, configs):
+        config = configs[label]
         workspace.index_for([find_system(config.name)], config.effective.signals)
         searcher = workspace.searcher(config)
         asked = dataset.asked(judged(dataset)[:TIMED], searcher.knows)
@@ -278,37 +252,8 @@ def _milliseconds(searcher, query):
     return (time.process_time_ns() - begin) / 1e6
 
 
-def _timing():
-    return json.loads(TIMING.read_text()) if TIMING.exists() else {}
-
-
-# Runs of others
-
-
-NUMBER = {"type": "number", "minimum": 0, "maximum": 1e15}
-RUN = {
-    "type": "object",
-    "required": ["collection", "embedder", "file", "sha256"],
-    "properties": {
-        "collection": {"enum": [name for name in COLLECTIONS if name not in CORRECTED]},
-        "embedder": {"enum": list(EMBEDDERS)},
-        "file": {"type": "string", "pattern": r"^[\w-][\w.-]{0,99}$"},
-        "sha256": {"type": "string"},
-    }
-    | dict.fromkeys(("latency_ms", "embedding_calls", "bytes"), NUMBER),
-}
-MANIFEST = Schema(
-    {
-        "type": "object",
-        "required": ["name", "runs"],
-        "properties": {
-            # In a table of Markdown and on a page nothing of it may be a mark.
-            "name": {"type": "string", "pattern": r"^[\w][\w .,:+()/-]{0,59}$"},
-            "runs": {"type": "array", "minItems": 1, "maxItems": 100, "items": RUN},
-        },
-    }
-)
-"""What somebody else's manifest.json has to be."""
+MANIFEST = Schema(DATA["manifest"])
+"""What somebody else's manifest.json has to be: in a table of Markdown and on a page nothing of it may be a mark."""
 
 
 def contributed(folder, datasets):
@@ -372,11 +317,10 @@ def _checked(folder, run, dataset):
     return {query: [id_ for id_, _ in own[:LIMIT]] for query, own in lists.items()}
 
 
-# Tables
+GIVEN_COSTS = {"embedded": "embedding_calls", "bytes": "bytes", "ms": "latency_ms"}
 
 
 def measured(dataset, queries, lists):
-    """float64[Q] of every measure, by its name, of {query: ids}."""
     ranked = Ranked.of([query.id for query in queries], [lists.get(query.id, []) for query in queries])
     return {str(measure): values for measure, values in evaluate_lists(ranked, dataset.qrels, MEASURES).items()}
 
@@ -390,12 +334,10 @@ def rows_of(name, dataset, kind, facts, others):
         if "refused" not in own:
             read = read_run(LISTS / name / kind / f"{tag(label)}.run")
             lists[label], cost[label] = {query: [id_ for id_, _ in one] for query, one in read.items()}, own
-    for (label, embedder, collection), (own, run) in others.items():
-        if (embedder, collection) == (kind, CORRECTED.get(name, name)):
-            lists[f"{label} *"], cost[f"{label} *"] = (
-                own,
-                {"embedded": run.get("embedding_calls"), "bytes": run.get("bytes"), "ms": run.get("latency_ms")},
-            )
+    for (label, *of), (own, run) in others.items():
+        if of == [kind, CORRECTED.get(name, name)]:
+            lists[f"{label} *"] = own
+            cost[f"{label} *"] = {ours: run.get(theirs) for ours, theirs in GIVEN_COSTS.items()}
     values = {label: measured(dataset, queries, own) for label, own in lists.items()}
     primary = {label: own["nDCG@10"] for label, own in values.items()}
     tests = paired({label: own for label, own in primary.items() if label != BASELINE}, primary[BASELINE], groups)
@@ -409,12 +351,10 @@ def rows_of(name, dataset, kind, facts, others):
 def _checks(file, dataset, queries, lists, values):
     """What `verified` finds, kept beside the lists until a list or a judgment changes."""
     key = hashlib.sha256(canonical([dataset.sha256, lists, list(map(str, MEASURES))]).encode()).hexdigest()
-    kept = json.loads(file.read_text()) if file.exists() else {}
+    kept = _known(file)
     if kept.get("of") != key:
-        kept = {
-            "of": key,
-            "gaps": {tool: float(gap) for tool, gap in verified(dataset, queries, lists, values).items()},
-        }
+        gaps = verified(dataset, queries, lists, values)
+        kept = {"of": key, "gaps": {tool: float(gap) for tool, gap in gaps.items()}}
         write_text(file, canonical(kept))
     return kept["gaps"]
 
@@ -432,39 +372,29 @@ def verified(dataset, queries, lists, values):
 
 
 HEAD = ("contender", *SHOWN, "nDCG@10 [95%]", "against bm25 [95%]", "p (Holm)", "verdict", "embedded", "MB", "ms")
+COSTS = (("embedded", 1, ".2f"), ("bytes", 1e6, ".2f"), ("ms", 1, ".1f"))
 
 
 def cells(row):
     label, values, interval, test, cost = row
     means = [f"{values[str(measure)].mean():.4f}" for measure in MEASURES]
-    against = (
-        ("baseline", "", "")
-        if test is None
-        else (f"{test.delta:+.4f} [{test.low:+.4f}, {test.high:+.4f}]", f"{test.p_holm:.4f}", test.verdict)
-    )
-    embedded, size, taken = (cost.get(key) for key in ("embedded", "bytes", "ms"))
-    return [
-        label,
-        *means,
-        f"[{interval.low:.4f}, {interval.high:.4f}]",
-        *against,
-        "" if embedded is None else f"{embedded:.2f}",
-        "" if size is None else f"{size / 1e6:.2f}",
-        "" if taken is None else f"{taken:.1f}",
-    ]
+    against = ("baseline", "", "")
+    if test is not None:
+        gain = f"{test.gain.mean:+.4f} [{test.gain.low:+.4f}, {test.gain.high:+.4f}]"
+        against = gain, f"{test.p_holm:.4f}", test.verdict
+    costs = [(cost.get(key), scale, form) for key, scale, form in COSTS]
+    told = ["" if number is None else f"{number / scale:{form}}" for number, scale, form in costs]
+    return [label, *means, f"[{interval.low:.4f}, {interval.high:.4f}]", *against, *told]
 
 
 def sections(datasets, kinds, again):
     """For every collection and embedder: title, facts, rows of cells, refusals, and what the checks found."""
-    found = []
-    folders = sorted(path.parent for path in GIVEN.glob("*/manifest.json"))
-    others = {}
-    for folder in folders:
+    found, others = [], {}
+    for folder in sorted(path.parent for path in GIVEN.glob("*/manifest.json")):
         own = contributed(folder, datasets)
         if twice := own.keys() & others.keys():
-            raise DataError(
-                f"{folder}: there is a run of {', '.join(map(str, sorted(twice)))} already; take another name"
-            )
+            names = ", ".join(map(str, sorted(twice)))
+            raise DataError(f"{folder}: there is a run of {names} already; take another name")
         others |= own
     for name, dataset in datasets.items():
         queries = judged(dataset)
@@ -480,9 +410,8 @@ def sections(datasets, kinds, again):
             rows, checks = rows_of(name, dataset, kind, facts, others)
             about = f"{len(dataset.entries)} entries, {len(queries)} queries in {groups} groups. Licence: {dataset.licence}."
             refused = {label: own["refused"] for label, own in facts.items() if "refused" in own}
-            found.append(
-                (name, kind, about, [cells(row) for row in rows], refused, checks, facts[TUNED].get("chosen", {}))
-            )
+            chosen = facts[TUNED].get("chosen", {})
+            found.append((name, kind, about, [cells(row) for row in rows], refused, checks, chosen))
             print(name, kind, len(rows), "contenders", checks, flush=True)
     return found
 
@@ -493,27 +422,17 @@ ORDER = "By the mean over the tables, in which a contender that could not run co
 
 
 def markdown(found):
-    lines = [
-        "# Leaderboard of memory retrieval",
-        "",
-        _text(found),
-        "",
-        "## nDCG@10 of all",
-        "",
-        ORDER,
-        "",
-        *_summary(found),
-        "",
-    ]
+    summary = "\n".join(_summary(found))
+    head = ("# Leaderboard of memory retrieval", _text(found), "## nDCG@10 of all", ORDER, summary)
+    lines = ["\n\n".join(head), ""]
     for name, kind, about, rows, refused, _, chosen in found:
         lines += [f"## {COLLECTIONS[name]}, {kind}", "", about, ""]
         if rows:
             lines += [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
             lines += [f"| {' | '.join(row)} |" for row in rows] + [""]
         if chosen:
-            best = ", ".join(
-                f"`{text}` ({count} of {sum(chosen.values())} folds)" for text, count in chosen.items()
-            )
+            every = sum(chosen.values())
+            best = ", ".join(f"`{text}` ({count} of {every} folds)" for text, count in chosen.items())
             lines += [f"Tuned: {best}.", ""]
         lines += [f"{label}: not run, {reason}" for label, reason in refused.items()] + ([""] if refused else [])
     there = {(name, kind) for name, kind, *_ in found}
@@ -525,9 +444,8 @@ def markdown(found):
 
 def _text(found):
     gap = max((value for *_, checks, _ in found for value in checks.values()), default=0.0)
-    return TEXT.format(
-        start=DEFAULT, tuned=TUNED, tried=len(TRIED) + 1, gap=f"below {1e-6:.0e}" if gap < 1e-6 else f"{gap:.1e}"
-    )
+    told = f"below {1e-6:.0e}" if gap < 1e-6 else f"{gap:.1e}"
+    return TEXT.format(start=DEFAULT, tuned=TUNED, tried=len(TRIED) + 1, gap=told)
 
 
 def _summary(found):
@@ -542,33 +460,28 @@ def _summary(found):
 
 def with_times(found):
     """The tables with the times of timing.json, which no table keeps: a time is another one on each run."""
-    known = _timing()
-    return [
-        (name, kind, about, [_with_time(row, known.get(CORRECTED.get(name, name), {}).get(kind, {})) for row in rows], *more)
-        for name, kind, about, rows, *more in found
-    ]  # fmt: skip
+    known = _known(TIMING)
 
+    def timed(row, times):
+        return [*row[:-1], f"{times[row[0]]:.1f}"] if row[0] in times else row
 
-def _with_time(row, times):
-    return [*row[:-1], f"{times[row[0]]:.1f}"] if row[0] in times else row
+    for name, kind, about, rows, *more in found:
+        times = known.get(CORRECTED.get(name, name), {}).get(kind, {})
+        yield name, kind, about, [timed(row, times) for row in rows], *more
 
 
 def merged(found):
     """The tables of the pages, with those made now in place of their former ones."""
-    tables = {(table[0], table[1]): table for table in json.loads(TABLES.read_text())} if TABLES.exists() else {}
-    tables |= {(table[0], table[1]): list(table) for table in found}
+    tables = {(table[0], table[1]): list(table) for table in (*_known(TABLES), *found)}
     order = [(name, kind) for name in COLLECTIONS for kind in EMBEDDERS]
     return [tables[key] for key in order if key in tables]
 
 
 def main():
-    """Check a contributed folder, or write both pages."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", type=Path, metavar="FOLDER", help="check a contributed run and write nothing")
     parser.add_argument("--record", action="store_true", help="search again")
-    parser.add_argument(
-        "--time", action="store_true", help="measure the times that are missing, and make no table anew"
-    )
+    parser.add_argument("--time", action="store_true", help="measure missing times, and make no table anew")
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--embedders", default=",".join(EMBEDDERS))
     parser.add_argument("--out", type=Path, default=DOCS)
@@ -590,7 +503,7 @@ def main():
     found = merged(found)
     (asked.out / "leaderboard").mkdir(exist_ok=True)
     write_text(asked.out / "leaderboard" / TABLES.name, canonical(found))
-    found = with_times(found)
+    found = [*with_times(found)]
     write_text(asked.out / "leaderboard.md", markdown(found))
     titles = [f"{COLLECTIONS[name]}, {kind}" for name, kind, *_ in found]
     write_text(asked.out / "leaderboard.html", leaderboard_page.html(_text(found), ORDER, titles, found))

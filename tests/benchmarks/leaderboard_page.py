@@ -34,7 +34,6 @@ def html(text, order, titles, found):
 
 
 def _table(title, about, rows, verdicts=()):
-    """A table of rows by heading, whose verdicts are coloured."""
     names = list(rows[0])
     columns = tuple(SheetColumn(name, key=name) for name in names)
     cells = tuple(tuple(row[name] for name in names) for row in rows)

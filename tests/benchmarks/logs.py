@@ -32,18 +32,11 @@ def write(path, dataset, count):
             query, _, entry, *_ = line.split()
             lists.setdefault(query, []).append(entry)
     texts = {query.id: query.text for query in dataset.queries}
-    heads = {
-        query: json.dumps(
-            {
-                "schema_version": 1,
-                "query_id": query,
-                "user_query": texts[query],
-                "policy": "p",
-                "hits": [{"object_id": e, "position": at, "score": 1 / at} for at, e in enumerate(entries, 1)],
-            }
-        )[:-1]
-        for query, entries in lists.items()
-    }
+    heads = {}
+    for query, entries in lists.items():
+        hits = [{"object_id": e, "position": at, "score": 1 / at} for at, e in enumerate(entries, 1)]
+        head = {"schema_version": 1, "query_id": query, "user_query": texts[query], "policy": "p", "hits": hits}
+        heads[query] = json.dumps(head)[:-1]
     rng = np.random.default_rng(0)
     names = list(heads)
     weight = 1 / np.arange(1, len(names) + 1)

@@ -81,7 +81,6 @@ class Lists:
 
     @cached_property
     def truth(self):
-        """float64[S]: the mean over all queries."""
         return self.values.mean(axis=1)
 
     def loss(self, scores):
@@ -90,11 +89,8 @@ class Lists:
 
 
 def drawn(dataset):
-    """The queries that are asked, in the order of the file."""
     split = dataset.split(None) if dataset.report_split else dataset.queries
-    queries = [
-        query for query in judged(dataset, split) if any(grade > 0 for grade in dataset.qrels[query.id].values())
-    ]
+    queries = [query for query in judged(dataset, split) if max(dataset.qrels[query.id].values()) > 0]
     chosen = np.random.default_rng(7).permutation(len(queries))[:QUERIES]
     return [queries[at] for at in sorted(chosen.tolist())]
 
@@ -121,7 +117,6 @@ def _current(path, wanted):
 
 
 def ran(dataset, queries, embedder):
-    """The lists of all contenders on some queries of a collection."""
     named = contenders()
     space = Workspace.open(dataset, "auto" if embedder == "recorded" else embedder)
     rows = Arena.of(dataset, named, PLACES, None, space).run(named, queries, timed=False)
@@ -148,5 +143,5 @@ def ran(dataset, queries, embedder):
 
 
 def _ideal(grades):
-    best = sorted((grade for grade in grades.values() if grade > 0), reverse=True)[:PLACES]
+    best = sorted((max(grade, 0) for grade in grades.values()), reverse=True)[:PLACES]
     return sum(grade / np.log2(place + 2) for place, grade in enumerate(best))

@@ -43,7 +43,6 @@ def to_bytes(table):
 
 
 def candidates(collection):
-    """key -> (metric float[Q], composite float[Q]), of one collection."""
     found = {}
     for part in [collection.tuned(case) for case in CASES] + [collection.families()]:
         own = [row for row, label in enumerate(part.labels) if label in (*CASES, *SINGLE)]

@@ -34,7 +34,7 @@ def document(table, names, folder, day):
     old = {one["name"]: at for at, one in enumerate(table["about"]["collections"])}
     made = {"means": {}, "variances": {}, "relevance": table["relevance"]}
     for kind, every in found.items():
-        for side, of in (("means", _means), ("variances", _variances)):
+        for side, of in (("means", lambda one: rounded(one, one.truth, 4)), ("variances", _variances)):
             measured, before = {name: of(one) for name, one in every.items()}, table[side][CLASSES[kind]]
             labels = next(iter(measured.values()), before)
             made[side][CLASSES[kind]] = {
@@ -56,14 +56,13 @@ def _about(one, day):
     return {**known, "date": day, "digest": one.digest}
 
 
-def _means(one):
-    return {label: round(float(value), 4) for label, value in zip(one.labels, one.truth, strict=True)}
+def rounded(one, values, digits):
+    return {label: round(float(value), digits) for label, value in zip(one.labels, values, strict=True)}
 
 
 def _variances(one):
-    """Of the difference to the default between queries."""
-    found = (one.values - one.values[one.labels.index(DEFAULT)]).var(axis=1, ddof=1)
-    return {label: round(float(value), 5) for label, value in zip(one.labels, found, strict=True)}
+    differences = one.values - one.values[one.labels.index(DEFAULT)]
+    return rounded(one, differences.var(axis=1, ddof=1), 5)
 
 
 def _relevance(folder, kind):

@@ -1,20 +1,17 @@
 """Replay: configurations over a recording, beside tools that fuse and evaluate runs held as dictionaries."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytrec_eval
 import synthetic
 from kernel import searching
-from timing import DisagreementError, Race, race
+from timing import DisagreementError, Race, peer, race
 
-from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.table.signal_table import SignalTable
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.metrics import Judgments, evaluate, parse_measures
@@ -22,10 +19,7 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 
-try:
-    import ranx
-except ImportError:
-    ranx = None
+ranx = peer("ranx")
 
 MEASURES = parse_measures(["nDCG@10", "R@10"])
 TREC = {"ndcg_cut_10", "recall_10"}
@@ -34,7 +28,7 @@ WEIGHTS = {"fts": 0.4, "bm25": 0.3, "vector": 0.2, "cosine": 0.1}
 Runs = dict[str, dict[str, dict[str, float]]]
 
 
-def races(quick: bool, data: Path | None, rounds: int) -> list[Race]:
+def races(quick, data, rounds):
     """The synthetic recording, the starter's, and scifact's where the shared data are."""
     queries, candidates = (40, 30) if quick else (500, 150)
     table, qrels = synthetic.recording(queries, candidates, list(WEIGHTS))
@@ -51,7 +45,7 @@ def races(quick: bool, data: Path | None, rounds: int) -> list[Race]:
     return made
 
 
-def of_data_set(name: str, folder: Path, rounds: int) -> list[Race]:
+def of_data_set(name, folder, rounds):
     """Half bm25, half vectors on the queries of the split that is reported on."""
     space = Workspace.open(load(folder))
     config = whole_lists(find_system("plain").config(10, space.model), {"bm25": 0.5, "vector": 0.5})
@@ -66,7 +60,7 @@ def of_data_set(name: str, folder: Path, rounds: int) -> list[Race]:
     return compete(case, table, space.dataset.qrels, config, rounds)
 
 
-def fusable(table: SignalTable, names: tuple[str, ...]) -> set[str]:
+def fusable(table, names):
     """Queries whose lists all hold two entries or more: a list of one is 1 after our min-max, 0 after ranx's."""
     found = set(table.queries)
     for name in names:
@@ -75,14 +69,13 @@ def fusable(table: SignalTable, names: tuple[str, ...]) -> set[str]:
     return found
 
 
-def whole_lists(config: SearchConfig, weights: dict[str, float]) -> SearchConfig:
-    """A weighted sum after min-max over whole lists."""
+def whole_lists(config, weights):
     terms = ", ".join(f"{weight}*{name}" for name, weight in weights.items())
     kept = {k: replace(v, depth=None) for k, v in config.retrievers.items() if k in weights}
     return replace(config, strategy=parse_strategy(f"weighted_sum({terms}, normalize=minmax)"), retrievers=kept)
 
 
-def compete(case: str, table: SignalTable, qrels: dict, config: SearchConfig, rounds: int) -> list[Race]:
+def compete(case, table, qrels, config, rounds):
     """Fuse, rank and evaluate; then evaluation alone, on the whole fused lists."""
     judgments = Judgments.of(qrels, table.queries, table.entries)
     asked = {query: qrels.get(query, {}) for query in table.queries}
@@ -127,7 +120,7 @@ def compete(case: str, table: SignalTable, qrels: dict, config: SearchConfig, ro
     ]
 
 
-def dense(table: SignalTable, judgments: Judgments, weights: dict[str, float]):
+def dense(table, judgments, weights):
     """The same job for this one table, where every query has as many candidates, in a few lines of numpy."""
     shape = (len(table.queries), -1)
     grade = judgments.grades(table.query.astype(np.int64), table.entry).reshape(shape).astype(float)
@@ -150,8 +143,7 @@ def dense(table: SignalTable, judgments: Judgments, weights: dict[str, float]):
     return run
 
 
-def dictionaries(table: SignalTable, names: dict[str, float]) -> Runs:
-    """The lists of every signal as query -> entry -> score."""
+def dictionaries(table, names):
     made: Runs = {name: {query: {} for query in table.queries} for name in names}
     for name, runs in made.items():
         for query, entry, score in zip(table.query, table.entry, table.columns[name], strict=True):
@@ -160,8 +152,7 @@ def dictionaries(table: SignalTable, names: dict[str, float]) -> Runs:
     return made
 
 
-def fused(lists: Runs, weights: dict[str, float], query: str) -> dict[str, float]:
-    """A weighted sum after min-max, as a script would do it."""
+def fused(lists, weights, query):
     total: dict[str, float] = {}
     for name, own in lists.items():
         scores = own[query]
@@ -172,7 +163,7 @@ def fused(lists: Runs, weights: dict[str, float], query: str) -> dict[str, float
     return total
 
 
-def finished_runs(done) -> dict[str, dict[str, float]]:
+def finished_runs(done):
     """Our lists as dictionaries whose scores fall with the rank, so that no tool can reorder them."""
     ends, ids = done.ranking.offsets, done.table.entries
     return {
@@ -181,20 +172,20 @@ def finished_runs(done) -> dict[str, dict[str, float]]:
     }
 
 
-def means(values) -> list[float]:
+def means(values):
     return [float(values[measure].mean()) for measure in MEASURES]
 
 
-def trec_means(values) -> list[float]:
+def trec_means(values):
     return [float(np.mean([own[name] for own in values.values()])) for name in TREC_NAMES]
 
 
-def ranx_means(qrels, run) -> list[float]:
+def ranx_means(qrels, run):
     values = ranx.evaluate(qrels, run, ["ndcg@10", "recall@10"])
     return [float(values["ndcg@10"]), float(values["recall@10"])]
 
 
-def agreement(case: str, contenders, exact: bool) -> tuple[str, ...]:
+def agreement(case, contenders, exact):
     """Notes of small differences; DisagreementError when they are not small, or exact means exact.
 
     Real lists hold ties, which the tools order each in their own way.

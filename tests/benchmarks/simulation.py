@@ -37,8 +37,6 @@ DISMISSED = 0.1
 
 @dataclass(frozen=True)
 class Simulated:
-    """The lines of a log, and the counts that are printed."""
-
     lines: tuple
     record: dict
 
@@ -87,7 +85,6 @@ def simulate_log(
 
 
 def policy_lines(lists, sessions):
-    """The configurations that ranked, under their hashes."""
     explored = sessions.explored[sessions.explored >= 0]
     for candidate in sorted({0, *(explored.tolist() if (sessions.team != 0).any() else [])})[:PLACES]:
         config = lists.config(candidate)

@@ -65,9 +65,8 @@ class CandidateLists:
         """Over a recording of these queries; ConfigError where weights cannot be searched."""
         form = unlabelled(table.at_depth(config.depths), config)
         block = Block.of(config, form, COLUMNS)
-        pairs = LoggedPairs.of(
-            table, list(dict.fromkeys(map(str, leaves(config.effective)))), unit_numbers(queries)
-        )
+        names = list(dict.fromkeys(map(str, leaves(config.effective))))
+        pairs = LoggedPairs.of(table, names, unit_numbers(queries))
         return cls(pairs, rows_of_form(form, block.weights, rows_of(pairs, table)), block)
 
     def __len__(self):

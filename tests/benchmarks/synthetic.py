@@ -55,7 +55,6 @@ def pick(rng, parts):
 
 
 def memory(count, seed=1):
-    """That many entries with title, text, why, impact, tags, category, project and date."""
     rng = np.random.default_rng(seed)
     words = vocabulary(VOCABULARY, rng)
     words[: len(FUNCTION_WORDS)] = FUNCTION_WORDS
@@ -86,7 +85,6 @@ def mixed(rng, codes, topics):
 
 
 def entry(at, words, tags):
-    """One entry of these words, cut into its fields."""
     ends = np.cumsum(list(LENGTHS.values()))
     texts = [" ".join(part) for part in np.split(words, ends[:-1])]
     fields = dict(zip(LENGTHS, texts, strict=True))

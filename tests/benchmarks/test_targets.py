@@ -1,5 +1,6 @@
 """Every target of the Makefile runs with the smallest budget, on a copy of the checkout and tiny collections."""
 
+import json
 import os
 import re
 import shutil
@@ -11,38 +12,9 @@ import pytest
 
 pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).resolve().parents[2]
-COLLECTIONS = (
-    *("beam-128k", "cacm", "cisi", "cosqa", "cranfield"),
-    *("locomo", "locomo-sessions", "madial", "scifact", "vaswani"),
-)
-SHORT = "MINUTES=0.02"
-RUN = {
-    "help": [],
-    "gate": [],
-    "demo": [],
-    "docs": [],
-    "clean": [],
-    "feedback": ["FEEDBACK=--minutes 0.01 --seeds 1"],
-    "evidence": ["EVIDENCE=--minutes 0.01 --part few"],
-    "coverage": ["EVIDENCE=--draws 2 --sets cranfield"],
-    "fuzz": [SHORT],
-    "interference": [SHORT],
-    "tenants": [SHORT],
-    "campaign": [SHORT],
-    "mutants": [SHORT],
-}
-"""Target -> the variables that make it small."""
-SKIPPED = {
-    **dict.fromkeys(("check", "test", "nightly", "lint", "types"), "they are what runs this"),
-    **dict.fromkeys(("browser", "pictures"), "they need Chromium, and have tests in tests/browser"),
-    **dict.fromkeys(("postgres", "databases"), "they need a PostgreSQL server"),
-    **dict.fromkeys(("versions", "lock"), "they need uv or an index of packages"),
-    "lab": "it is a server that stays",
-    "bench": "tests/benchmarks/test_bench.py runs it; its other scripts take minutes at any size",
-    "parity": "it needs STEELYARD_ORACLES, and tests/parity runs what it prints",
-    "priors": "it lays out weights on every collection; `coverage` does so by the same code",
-    "leaderboard": "it needs the lists of real collections; tests/benchmarks/test_leaderboard.py has its parts",
-}
+DATA = json.loads(Path(__file__).with_name("targets.json").read_text("utf-8"))
+RUN, SKIPPED = DATA["run"], DATA["skipped"]
+"""Target -> the variables that make it small; target -> why it is not run."""
 
 
 def targets():
@@ -57,7 +29,7 @@ def copy(tmp_path_factory):
         ".venv", ".git", "__pycache__", ".*_cache", "demo", "site", "large", "evidence", "campaigns"
     )
     shutil.copytree(ROOT, place / "own", ignore=left)
-    for name in COLLECTIONS:
+    for name in DATA["collections"]:
         shutil.copytree(ROOT / "qrels" / "starter", place / "data" / name)
     return place
 

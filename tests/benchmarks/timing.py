@@ -1,10 +1,19 @@
 """Racing contenders in one process: each input goes to every contender in turn, so noise hits all alike."""
 
+import importlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
+
+def peer(name):
+    """A module to race against; None where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
 
 
 class DisagreementError(Exception):
@@ -27,7 +36,7 @@ class Race:
     notes: tuple[str, ...] = field(default=())
     recall: Mapping[str, float] = field(default_factory=dict)
 
-    def rows(self) -> list[dict[str, object]]:
+    def rows(self):
         """One record a contender: medians, p95 where single queries were timed, ratio to ours.
 
         The ratio is of medians of processor time, which other programs on the machine disturb least.
@@ -36,26 +45,14 @@ class Race:
         made = []
         for name, taken in self.samples.items():
             wall, cpu = np.array(taken).T
-            made.append(
-                {
-                    "group": self.group,
-                    "case": self.case,
-                    "contender": name,
-                    "ours": name.startswith("steelyard"),
-                    "median_ms": float(np.median(wall)),
-                    "p95_ms": float(np.percentile(wall, 95)) if self.latency else None,
-                    "cpu_ms": float(np.median(cpu)),
-                    "ratio": float(np.median(cpu)) / ours,
-                    "samples": len(taken),
-                    "recall_10": self.recall.get(name),
-                }
-            )
+            row = {"group": self.group, "case": self.case, "contender": name, "ours": name.startswith("steelyard")}
+            row |= {"median_ms": float(np.median(wall)), "cpu_ms": float(np.median(cpu)), "samples": len(taken)}
+            row |= {"p95_ms": float(np.percentile(wall, 95)) if self.latency else None}
+            made.append(row | {"ratio": row["cpu_ms"] / ours, "recall_10": self.recall.get(name)})
         return made
 
 
-def race(
-    contenders: Mapping[str, Callable[[object], object]], inputs: Sequence[object], rounds: int
-) -> dict[str, list[tuple[float, float]]]:
+def race(contenders, inputs, rounds):
     """Milliseconds (clock, processor) of every contender on every input, `rounds` times over.
 
     One call of each warms up. Who goes first changes from input to input.
@@ -72,35 +69,27 @@ def race(
     return taken
 
 
-def recall(
-    contenders: Mapping[str, Callable[[object], Sequence[object]]], inputs: Sequence[object], k: int = 10
-) -> dict[str, float]:
+def recall(contenders, inputs, k=10):
     """Of the first k ids of the first contender, the share that each finds among its own, in the mean.
 
     The contenders give ids, best first.
     """
     truth = [list(next(iter(contenders.values()))(own))[:k] for own in inputs]
-    return {
-        name: float(
-            np.mean(
-                [
-                    len(set(ids) & set(list(find(own))[:k])) / max(1, len(ids))
-                    for own, ids in zip(inputs, truth, strict=True)
-                ]
-            )
-        )
-        for name, find in contenders.items()
-    }
+
+    def share(find):
+        pairs = zip(inputs, truth, strict=True)
+        return float(np.mean([len(set(ids) & set(list(find(own))[:k])) / max(1, len(ids)) for own, ids in pairs]))
+
+    return {name: share(find) for name, find in contenders.items()}
 
 
-def once(work: Callable[[], object]) -> tuple[object, float]:
-    """What the work gives, and the seconds it took."""
+def once(work):
     begin = time.perf_counter()
     made = work()
     return made, time.perf_counter() - begin
 
 
-def same_scores(what: str, ours: Sequence[float], theirs: Sequence[float], tolerance: float) -> None:
+def same_scores(what, ours, theirs, tolerance):
     """DisagreementError unless both lists of scores, best first, are equal up to a relative tolerance.
 
     Scores and not ids are compared, because contenders order ties differently.

@@ -1,12 +1,11 @@
 """The curve of a weight: an exact sweep beside grids."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import synthetic
 from replay import dictionaries
-from timing import DisagreementError, Race, race
+from timing import DisagreementError, Race, peer, race
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
@@ -15,10 +14,7 @@ from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 
-try:
-    import ranx
-except ImportError:
-    ranx = None
+ranx = peer("ranx")
 
 (MEASURE,) = parse_measures(["nDCG@10"])
 PAIR = ("bm25", "vector")
@@ -26,13 +22,12 @@ FASTER = 4.0
 """How many times faster than our own grid the sweep is to be."""
 
 
-def races(quick: bool, rounds: int) -> list[Race]:
+def races(quick, rounds):
     size = (40, 30) if quick else (500, 150)
     return [line(*size, rounds)]
 
 
-def made(queries: int, candidates: int, names: tuple[str, ...]):
-    """A synthetic recording, its form, and what ranx needs of it."""
+def made(queries, candidates, names):
     table, qrels = synthetic.recording(queries, candidates, list(names))
     config = find_system("plain").config(10)
     terms = ", ".join(f"{1 / len(names)}*{name}" for name in names)
@@ -43,7 +38,7 @@ def made(queries: int, candidates: int, names: tuple[str, ...]):
     return table, qrels, form
 
 
-def line(queries: int, candidates: int, rounds: int) -> Race:
+def line(queries, candidates, rounds):
     """The best value on the whole line, and the best of a grid on it."""
     table, qrels, form = made(queries, candidates, PAIR)
     objective, kernel = Objective.of(form, MEASURE), Kernel.of(form, [MEASURE])
@@ -80,8 +75,7 @@ def line(queries: int, candidates: int, rounds: int) -> Race:
     return Race("tuning", f"a pair of weights, {queries} queries x {candidates}", found, notes=notes)
 
 
-def optimise_by_ranx(table, qrels) -> Callable[[object], tuple[float, ...]]:
-    """The best of 11 weightings by ranx."""
+def optimise_by_ranx(table, qrels):
     runs = [ranx.Run(own) for own in dictionaries(table, PAIR).values()]
     judged = ranx.Qrels({query: qrels[query] for query in table.queries})
 

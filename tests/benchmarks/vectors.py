@@ -7,7 +7,7 @@ import apsw
 import numpy as np
 import sqlite_vec
 import synthetic
-from timing import Race, once, race, recall, same_scores
+from timing import Race, once, peer, race, recall, same_scores
 
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.live.search import Searcher
@@ -17,10 +17,7 @@ from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 
-try:
-    import faiss
-except ImportError:
-    faiss = None
+faiss = peer("faiss")
 
 MODEL = "synthetic"
 DEPTH = 100
@@ -28,14 +25,12 @@ BATCH = 2000
 DOCUMENT = {(100_000, 1536): ("Soleri's document: about 50 ms, brute force", 50.0)}
 
 
-def races(quick: bool, queries: int) -> list[Race]:
-    """Three sizes; fewer queries where one takes longer."""
+def races(quick, queries):
     sizes = [(300, 16)] if quick else [(10_000, 384), (100_000, 384), (100_000, 1536)]
     return [nearest(count, dim, max(8, queries * 10_000 // count) if not quick else 5) for count, dim in sizes]
 
 
-def nearest(count: int, dim: int, queries: int) -> Race:
-    """One vault file of that many entries with vectors."""
+def nearest(count, dim, queries):
     matrix = synthetic.vectors(count, dim)
     probes = synthetic.probes(matrix, queries)
     system = find_system("vector")
@@ -56,9 +51,8 @@ def nearest(count: int, dim: int, queries: int) -> Race:
                 "numpy: product, argpartition": lambda at: top(matrix, probes[at]),
             }
             if count <= 10_000:
-                embedder = RecordedEmbedder(
-                    MODEL, system.reading.recipe, {str(at): row for at, row in enumerate(probes)}
-                )
+                asked = {str(at): row for at, row in enumerate(probes)}
+                embedder = RecordedEmbedder(MODEL, system.reading.recipe, asked)
                 searcher = Searcher(vault, system.config(10, MODEL), embedder)
                 contenders["steelyard: Searcher.search"] = lambda at: searcher.search(Query(str(at)))
             agree(contenders, range(queries))
@@ -89,8 +83,7 @@ def faiss_of(matrix, probes):
     }
 
 
-def ids_of(name: str, find):
-    """The contender, giving the numbers of entries."""
+def ids_of(name, find):
     if "Searcher" in name:
         return lambda at: [int(hit.entry.id[1:]) for hit in find(at).hits]
     if name.startswith("steelyard"):
@@ -100,13 +93,13 @@ def ids_of(name: str, find):
     return lambda at: (find(at)[0] if name.startswith("numpy") else find(at)).tolist()
 
 
-def fill(vault: Vault, space: Space, matrix) -> None:
+def fill(vault, space, matrix):
     for begin in range(0, len(matrix), BATCH):
         part = matrix[begin : begin + BATCH]
         vault.put_vectors(space, [f"m{at:06d}" for at in range(begin, begin + len(part))], part)
 
 
-def connect(path: Path) -> apsw.Connection:
+def connect(path):
     raw = apsw.Connection(str(path))
     raw.enable_load_extension(True)
     raw.load_extension(sqlite_vec.loadable_path())
@@ -120,7 +113,7 @@ def top(matrix, probe):
     return best, scores[best]
 
 
-def agree(contenders, probes) -> None:
+def agree(contenders, probes):
     """All three find the same similarities, up to single precision."""
     for at in probes:
         ours = [found.score for found in contenders["steelyard: Vault.nearest"](at)]

@@ -35,12 +35,10 @@ SYSTEMS = [
 
 
 def rows(name):
-    """The objects of a JSON Lines file of the collection, in its order."""
     return [json.loads(line) for line in (FOLDER / name).read_text("utf-8").splitlines()]
 
 
 def words(entry):
-    """All words of an entry, lower-cased."""
     return re.findall(r"\w+", " ".join(entry.get(name, "") for name in FIELDS).lower())
 
 

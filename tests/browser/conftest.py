@@ -24,11 +24,10 @@ SETTINGS = {
 class Lab:
     """JupyterLab over a folder, and the pages opened in it."""
 
-    def __init__(self, folder, address, context, environ):
+    def __init__(self, folder, address, context):
         self.folder = folder
         self.address = address
         self.context = context
-        self.environ = environ
         self.foreign = []
         self.requests = 0
 
@@ -104,7 +103,7 @@ def lab(tmp_path_factory, browser):
     server, address = _serve(home)
     try:
         context = browser.new_context(viewport={"width": 1500, "height": 1100})
-        yield Lab(home / "work", address, context, environment(home))
+        yield Lab(home / "work", address, context)
         context.close()
     finally:
         server.terminate()

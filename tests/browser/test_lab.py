@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +73,6 @@ def test_keys_step_a_weight_and_show_what_python_computes(explorer, expected):
     for _ in range(5):
         slider.press("ArrowLeft")
     settle(explorer, "weighted_sum(0.95*fts")
-
     assert shown(explorer) == pytest.approx(expected(0.95), abs=1e-12)
     explorer.wait_for_function("document.querySelector('.sy-explorer').dataset.curves === '2'")
     assert "unchanged from" in explorer.locator(".sy-note").first.inner_text()
@@ -96,7 +93,6 @@ def test_a_key_changes_the_ranking_of_a_query_that_moved(explorer, expected):
     ranking = explorer.locator(".sy-now").inner_text()
     explorer.get_by_label("weight of fts", exact=True).press("Home")
     settle(explorer, "weighted_sum(0*fts")
-
     assert explorer.locator(".sy-now").inner_text() != ranking
     assert shown(explorer) == pytest.approx(expected(0), abs=1e-12)
 
@@ -112,7 +108,6 @@ def test_the_mouse_drags_a_weight(explorer, expected):
     explorer.mouse.up()
     explorer.wait_for_function("document.querySelector('.sy-explorer').dataset.curves === '2'")
     weight = float(slider.input_value())
-
     assert 0.3 < weight < 0.5
     settle(explorer, f"weighted_sum({weight:g}*fts")
     assert shown(explorer) == pytest.approx(expected(weight), abs=1e-12)
@@ -124,7 +119,6 @@ def test_adopting_writes_a_file_that_loads(explorer, lab):
     explorer.get_by_role("button", name="adopt").click()
     explorer.get_by_text("marked as chosen by hand").wait_for()
     config = SearchConfig.load(lab.folder / "notebooks" / "by-hand.json")
-
     assert config.strategy.weights == (weight, 0.7)
     assert config.provenance["chosen_by"] == "hand"
     assert config.provenance["promise"]["metric"] == "nDCG@10"
@@ -133,7 +127,6 @@ def test_adopting_writes_a_file_that_loads(explorer, lab):
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_axe_finds_no_serious_violation_in_the_explorer(explorer, lab, theme):
     lab.paint(explorer, theme)
-
     assert axe.serious(explorer, ".sy-explorer") == {}
 
 
@@ -142,7 +135,6 @@ def test_hostile_texts_are_shown_as_text(explorer):
     box.fill("<img src=x onerror=\"document.title='pwned'\">")
     box.press("Enter")
     explorer.get_by_role("alert").filter(has_text="onerror").wait_for()
-
     assert explorer.locator(".sy-explorer img").count() == 0
     assert "pwned" not in explorer.title()
 
@@ -155,54 +147,6 @@ def test_the_sliders_of_ten_signals_are_on_one_screen_with_the_number_that_they_
     mean, last = page.locator(".sy-mean").bounding_box(), page.locator(".sy-weight").nth(9).bounding_box()
     assert 0 < last["y"] + last["height"] - mean["y"] < 800
     page.close()
-
-
-@pytest.fixture(scope="module")
-def big(lab):
-    """The explorer over 2,000 queries of 200 candidates, as `tests/benchmarks/explorer.py` makes them."""
-    made = f"from pathlib import Path; from explorer import write; write(Path({str(lab.folder)!r}), 2000, 200)"
-    subprocess.run([sys.executable, "-c", made], cwd=ROOT / "tests" / "benchmarks", env=lab.environ, check=True)
-    code = 'sy.load("data").explore("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)", recording="recording")'
-    page = lab.open(lab.write("big.ipynb", code))
-    page.wait_for_selector(".sy-mean:not(:empty)")
-    yield page
-    page.close()
-
-
-def drawn(page):
-    """Wait for all curves without polling, which would draw frames of its own and be measured."""
-    page.evaluate(
-        """() => new Promise(done => {
-             const data = document.querySelector('.sy-explorer').dataset;
-             const look = () => data.curves === '2' && (watch.disconnect(), done());
-             const watch = new MutationObserver(look);
-             watch.observe(document.querySelector('.sy-explorer'), {attributes: true});
-             look();
-           })"""
-    )
-
-
-def taken(page, name):
-    """The times in milliseconds that the explorer noted, without the first, which compiles."""
-    return np.array([float(time) for time in page.locator(".sy-explorer").get_attribute(name).split()][1:])
-
-
-def test_how_long_a_key_takes_is_printed(big, capsys):
-    slider = big.get_by_label("weight of bm25", exact=True)
-    slider.press("Home")
-    drawn(big)
-    for _ in range(25):
-        slider.press("ArrowRight")
-        drawn(big)
-        big.wait_for_timeout(50)  # nobody presses the next key as soon as the curves are there
-    keys, curves = taken(big, "data-times"), taken(big, "data-curve-times")
-
-    with capsys.disabled():
-        print()
-        for name, times in (("key to nDCG and ranking", keys), ("to all curves", curves)):
-            print(f"{name}: median {np.median(times):.0f} ms, p95 {np.percentile(times, 95):.0f} ms")
-    assert len(keys) >= 20
-    assert len(curves) >= 20
 
 
 def test_fifty_pairs_survive_a_killed_kernel(lab):

@@ -37,19 +37,26 @@ def poisoned(tmp_path_factory):
     return write(made, tmp_path_factory.mktemp("poisoned"))[0]
 
 
-def opened(browser, path, width=1280, scheme="light", **more):
-    """The page, and what its console said and what it requested."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **more)
-    page = context.new_page()
-    page.told, page.requested = [], []
-    page.on("console", lambda message: page.told.append(message.text))
-    page.on("pageerror", lambda error: page.told.append(str(error)))
-    page.on("request", lambda request: page.requested.append(request.url))
-    page.goto(path.as_uri())
-    if more.get("java_script_enabled", True):
+@pytest.fixture
+def show(browser):
+    """Opens a page, and keeps what its console says and what it requests."""
+    contexts = []
+
+    def opened(path, width=1280, scheme="light"):
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme))
+        page = contexts[-1].new_page()
+        page.told, page.requested = [], []
+        page.on("console", lambda message: page.told.append(message.text))
+        page.on("pageerror", lambda error: page.told.append(str(error)))
+        page.on("request", lambda request: page.requested.append(request.url))
+        page.goto(path.as_uri())
         page.locator(".open").first.wait_for(state="attached")
         unfold(page)
-    return page
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
 
 
 def unfold(page):
@@ -57,22 +64,20 @@ def unfold(page):
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
-def test_the_page_is_quiet_asks_for_nothing_and_fits(browser, report, width, scheme):
-    page = opened(browser, report[0], width, scheme)
+def test_the_page_is_quiet_asks_for_nothing_and_fits(show, report, width, scheme):
+    page = show(report[0], width, scheme)
     page.locator(".open").first.click()
     assert page.told == []
     assert page.requested == [report[0].as_uri()]
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert width == 390 or set(page.evaluate(CUT)) == {0}
-    page.context.close()
 
 
-def test_two_clicks_lead_to_both_rankings(browser, report):
-    page, document = opened(browser, report[0]), report[1]
+def test_two_clicks_lead_to_both_rankings(show, report):
+    page, document = show(report[0]), report[1]
     page.evaluate("for (const one of document.querySelectorAll('.fold')) one.open = false")
     page.get_by_role("link", name="Queries", exact=True).click()
     page.locator(".open").first.click()
-
     base, other = list(document.queries[0].lists)[:2]
     gaps = [abs(query.values[other] - query.values[base]) for query in document.queries]
     shown = document.queries[max(range(len(gaps)), key=lambda at: (round(gaps[at], 3), -at))]
@@ -85,25 +90,23 @@ def test_two_clicks_lead_to_both_rankings(browser, report):
             assert item.locator(".grade").inner_text() == ("not judged" if grade is None else f"grade {grade}")
             assert entry in item.inner_text()
             assert "score" in item.inner_text()
-    page.context.close()
 
 
-def test_an_entry_that_moved_tells_by_which_signal(browser, tmp_path):
+def test_an_entry_that_moved_tells_by_which_signal(show, tmp_path):
     """The worked example of `test_who_moved_and_by_which_signal` in tests/unit/explain/test_explain_query.py."""
     before = Listed(["a", "b", "c"], [1, 0.6, 0.2], {"importance": [1, 0.6, 0.2]})
     parts = {"importance": [0.12, 0.04, 0.2], "tags": [0.8, 0.4, 0]}
     after = Listed(["b", "c", "a"], [0.92, 0.44, 0.2], parts)
     query = QueryRow("q", "cache", values={"old": 0.2, "new": 0.4}, lists={"old": before, "new": after})
     made = result(row("old", 0.5), row("new", 0.5), queries=[query], entries={one: one for one in "abc"})
-    page = opened(browser, write(made, tmp_path)[0])
+    page = show(write(made, tmp_path)[0])
     page.locator(".open").first.click()
     moves = page.locator("#explorer .two > div").nth(1).locator(".move").all_inner_texts()
     assert moves == ["↑ was #2 by tags", "↑ was #3 by importance", "↓ was #1 by tags"]
-    page.context.close()
 
 
-def test_queries_are_searched_filtered_and_set_side_by_side(browser, report):
-    page, document = opened(browser, report[0]), report[1]
+def test_queries_are_searched_filtered_and_set_side_by_side(show, report):
+    page, document = show(report[0]), report[1]
     page.get_by_label("show", exact=True).select_option("worse")
     two = list(document.queries[0].lists)
     page.get_by_label("right", exact=True).select_option(label="fts")
@@ -113,11 +116,10 @@ def test_queries_are_searched_filtered_and_set_side_by_side(browser, report):
     page.get_by_label("show", exact=True).select_option("all")
     page.get_by_label("search queries").fill("SKIP LOCKED")
     assert page.locator(".open").count() == 1
-    page.context.close()
 
 
-def test_tables_are_sorted_and_long_ones_filtered(browser, report, tmp_path):
-    page, document = opened(browser, report[0]), report[1]
+def test_tables_are_sorted_and_long_ones_filtered(browser, show, report, tmp_path):
+    page, document = show(report[0]), report[1]
     table = page.locator("#metrics table")
     recall = {row.label: row.means["R@10"].mean for row in document.rows}
     page.locator("#metrics th", has_text="R@10").first.locator("button").click()
@@ -125,8 +127,6 @@ def test_tables_are_sorted_and_long_ones_filtered(browser, report, tmp_path):
     assert first == sorted(recall, key=lambda label: -recall[label])
     assert page.locator("#metrics th[aria-sort=descending]").count() == 1
     assert page.locator("#metrics").get_by_label("show only rows with").count() == 0
-    page.context.close()
-
     made = result(*(row(f"name {at}", 0.5) for at in range(14)), queries=[])
     page = browser.new_page()
     page.goto(write(made, tmp_path)[0].as_uri())
@@ -140,8 +140,8 @@ SCREEN = 844
 """Pixels: the height of a phone that is 390 wide."""
 
 
-def test_on_a_phone_the_answer_takes_less_than_six_screens_and_nothing_is_wider_than_it(browser, report):
-    page = opened(browser, report[0], 390)
+def test_on_a_phone_the_answer_takes_less_than_six_screens_and_nothing_is_wider_than_it(show, report):
+    page = show(report[0], 390)
     assert page.locator("#leaderboard tbody tr").first.bounding_box()["width"] < 390
     wide = """() => [...document.querySelectorAll('body *')].filter((one) => {
         const box = one.getBoundingClientRect();
@@ -150,7 +150,6 @@ def test_on_a_phone_the_answer_takes_less_than_six_screens_and_nothing_is_wider_
     assert page.evaluate(wide) == []
     page.evaluate("for (const one of document.querySelectorAll('.fold')) one.open = false")
     assert page.evaluate("document.querySelector('.fold').getBoundingClientRect().top + scrollY") < 6 * SCREEN
-    page.context.close()
 
 
 CUT = "() => [...document.querySelectorAll('.scroll')].map((one) => one.scrollWidth - one.clientWidth)"
@@ -260,29 +259,26 @@ def test_no_label_of_a_chart_covers_another_or_leaves_it(browser, report, crowde
         page.close()
 
 
-def test_on_paper_there_is_no_control(browser, report):
-    page = opened(browser, report[0])
+def test_on_paper_there_is_no_control(show, report):
+    page = show(report[0])
     page.emulate_media(media="print")
     assert not page.locator("nav").is_visible()
     assert not page.locator(".controls").first.is_visible()
     assert page.locator("#leaderboard table").is_visible()
-    page.context.close()
 
 
-def test_nothing_that_the_data_say_is_run(browser, poisoned):
-    page = opened(browser, poisoned)
+def test_nothing_that_the_data_say_is_run(show, poisoned):
+    page = show(poisoned)
     page.locator(".open").first.click()
     assert page.title() == f"Search strategies on {PLANTED}"  # as text: nothing has set another
     assert page.locator("img").count() == 0
     assert PLANTED in page.locator("#explorer .two").inner_text()
     assert page.told == []
     assert page.requested == [poisoned.as_uri()]
-    page.context.close()
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES[1:3])
-def test_axe_finds_no_serious_violation(browser, report, width, scheme):
-    page = opened(browser, report[0], width, scheme)
+def test_axe_finds_no_serious_violation(show, report, width, scheme):
+    page = show(report[0], width, scheme)
     page.locator(".open").first.click()
     assert axe.serious(page) == {}
-    page.context.close()

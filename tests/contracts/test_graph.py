@@ -44,39 +44,28 @@ def follow(store, *seeds, depth=None, filters=None, **options):
     return {hit.id: hit.score for hit in found}
 
 
-def test_activation_halves_with_each_relation_times_its_strength(store):
-    """caused 1.0 * 0.8, supports 0.5, caused 1.0; d is three relations away."""
-    assert follow(store, "a") == pytest.approx({"b": 0.4, "f": 0.2, "c": 0.1})
+@pytest.mark.parametrize(
+    ("seeds", "options", "expected"),
+    [
+        # caused 1.0 * 0.8, supports 0.5, caused 1.0, halved with each; d is three relations away
+        ("a", {}, {"b": 0.4, "f": 0.2, "c": 0.1}),
+        ("d", {"hops": 1}, {"c": 0.5 * OTHER}),  # both ways; unknown types have a strength
+        ("c", {"hops": 1}, {"b": 0.25, "d": 0.5 * OTHER}),  # not what is proposed, nor a missing target
+        ("e", {}, {}),
+        ("ab", {"hops": 1}, {"b": 0.4, "a": 0.4, "f": 0.5, "c": 0.25}),  # a seed to which another leads
+        ("ab", {"hops": 1, "again": 0}, {"f": 0.5, "c": 0.25}),
+        ("ea", {"seeds": 1}, {}),  # the first places alone
+        ("a", {"depth": 2}, {"b": 0.4, "f": 0.2}),  # a prefix
+        ("a", {"filters": Filters.of({"project": {"none": ["other"]}})}, {"b": 0.4, "c": 0.1}),
+    ],
+)
+def test_activation_halves_with_each_relation_times_its_strength(store, seeds, options, expected):
+    assert follow(store, *seeds, **options) == pytest.approx(expected)
 
 
-def test_relations_lead_both_ways_and_unknown_types_have_a_strength(store):
-    assert follow(store, "d", hops=1) == {"c": 0.5 * OTHER}
-
-
-def test_what_is_only_proposed_is_no_edge_and_a_missing_target_is_not_found(store):
-    assert set(follow(store, "c", hops=1)) == {"b", "d"}
-    assert follow(store, "e") == {}
-
-
-def test_a_seed_is_found_where_another_leads_to_it(store):
-    assert follow(store, "a", "b", hops=1)["b"] == 0.4
-    assert set(follow(store, "a", "b", hops=1, again=0)) == {"c", "f"}
-
-
-def test_only_the_first_places_are_seeds(store):
-    assert follow(store, "e", "a", seeds=1) == {}
-
-
-def test_a_scope_bounds_what_is_found_and_passed_through(store):
-    inside = Filters.of({"project": {"none": ["other"]}})
-    assert set(follow(store, "a", filters=inside)) == {"b", "c"}
+def test_a_scope_bounds_what_is_passed_through(store):
     store.upsert([entry("b", ("supports", "c"), project="other")])
-    assert follow(store, "a", filters=inside) == {}
-
-
-def test_a_smaller_depth_is_a_prefix(store):
-    whole = follow(store, "a")
-    assert follow(store, "a", depth=2) == dict(list(whole.items())[:2])
+    assert follow(store, "a", filters=Filters.of({"project": {"none": ["other"]}})) == {}
 
 
 def test_the_edge_index_follows_the_entries(store):

@@ -228,22 +228,6 @@ def test_several_vaults_are_the_same_live_and_replayed(seed, tiers, limit):
         vault.close()
 
 
-def test_the_guard_and_the_memories_take_part():
-    """Otherwise the test of Soleri would say nothing of them."""
-    whole = merged = 0
-    for seed in range(10):
-        (vault,), embedder, queries = worlds(seed, 1, remembers=True)
-        with vault:
-            for asked in queries:
-                searcher = Searcher(vault, find_system("soleri").config(3, model="grid"), embedder)
-                hits = searcher.search(asked).hits
-                whole += len(hits) > 3
-                merged += any(hit.entry.kind == "memory" for hit in hits)
-
-    assert whole > 10
-    assert merged > 10
-
-
 @settings(max_examples=12)
 @given(seed=st.integers(0, 2**32 - 1), strategy=st.sampled_from(["importance", "weighted_sum(1*tfidf)", "fts"]))
 def test_a_recording_may_hold_retrievers_that_the_search_has_not(seed, strategy):
@@ -252,22 +236,6 @@ def test_a_recording_may_hold_retrievers_that_the_search_has_not(seed, strategy)
         wide = configure("plain", strategy, 5, 10, "before_cut")
         narrow = replace(wide, retrievers={"fts": wide.retrievers["fts"]})
         compare(vault, embedder, queries, narrow, wide)
-
-
-def test_the_false_answers_are_the_embedding_calls_saved():
-    """Ten worlds in which some queries find enough by keywords and some do not."""
-    saved = calls = 0
-    for seed in range(10):
-        vault, embedder, queries = world(seed)
-        with vault:
-            config = configure("plain", "tiered(fts, min_results=3, then=vector)", 10, 10, "before_cut")
-            made, embedded = compare(vault, embedder, queries, config)
-        assert made == embedded.sum()
-        saved += int((~embedded).sum())
-        calls += made
-
-    assert saved + calls == 50
-    assert min(saved, calls) > 5
 
 
 class Words:

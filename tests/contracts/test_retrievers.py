@@ -62,7 +62,6 @@ class TestBm25(RetrieverContract):
             small.upsert([Entry("a", text="rare word", project="p"), Entry("b", text="other thing", project="p")])
             small.upsert(Entry(f"x{i}", text="rare rare rare long text of more words") for i in range(9))
             [found] = Bm25Retriever(small).retrieve(Query("rare", filters=Filters.of({"project": "p"})), 5)
-
         assert found.id == "a"
         assert found.score == pytest.approx(np.log(2), abs=1e-12)
 
@@ -82,7 +81,6 @@ class TestBm25(RetrieverContract):
         with Vault(":memory:") as small:
             small.upsert([Entry("a", text=text), Entry("b", text=other)])
             [found] = Bm25Retriever(small, k1, b).retrieve(Query("rare"), 5)
-
         assert found.score == pytest.approx(np.log(2) * tf, abs=1e-12)
 
 
@@ -105,7 +103,6 @@ class TestLayer(RetrieverContract):
             vault.put_vectors(SPACE, ["a"], embed("node")[None])
             retriever = LayerRetriever(vault, [(SPACE, embed)])
             assert [f.id for f in retriever.retrieve(Query("node"), None)] == ["a"]
-
             vault.put_vectors(SPACE, ["b"], embed("node")[None])
             assert [f.id for f in retriever.retrieve(Query("node"), None)] == ["a", "b"]
 
@@ -116,7 +113,6 @@ class TestLayer(RetrieverContract):
             vault.upsert([Entry(id_) for id_ in ids])
             vault.put_vectors(SPACE, ids, np.array([embed("node" if at % 3 else "note") for at in range(2000)]))
             found = [f.id for f in LayerRetriever(vault, [(SPACE, embed)]).retrieve(Query("node"), None)]
-
         near, far = ([id_ for at, id_ in enumerate(ids) if bool(at % 3) == same] for same in (True, False))
         assert found == near + far
 
@@ -201,7 +197,6 @@ class TestCosineScorer:
         scorer = cosines(store, [(SPACE, embed)])
         ids = [e.id for e in sample_entries()]
         together = scorer(Query("graph index"), ids)
-
         assert same_bits(together, np.concatenate([scorer(Query("graph index"), [id_]) for id_ in ids]))
         assert same_bits(scorer(Query("graph index"), ids[::-1]), together[::-1])
 
@@ -210,14 +205,12 @@ class TestCosineScorer:
         rng = np.random.default_rng(0)
         matrix, vector = rng.normal(size=(200, 384)).astype(np.float32), rng.normal(size=384).astype(np.float32)
         together = cosine(matrix, vector)
-
         assert same_bits(together, np.concatenate([cosine(row[None], vector) for row in matrix]))
         assert same_bits(together[:7], cosine(matrix[:7], vector))
 
     def test_it_is_what_the_layer_retriever_finds(self, store):
         found = {f.id: f.score for f in LayerRetriever(store, [(SPACE, embed)]).retrieve(Query("auth"), None)}
         ids = sorted(found)
-
         assert same_bits(cosines(store, [(SPACE, embed)])(Query("auth"), ids), [found[id_] for id_ in ids])
 
     def test_an_entry_without_a_vector_scores_0(self, store):

@@ -124,7 +124,6 @@ def property_of(name, check, capsys):
 
 def test_who_sees_nothing_finds_nothing_and_is_not_told_that_vectors_are_missing():
     world = CallersWorld(find_system("cortex_mem:documented"), 231)
-
     assert world.searcher.store.count() == 0
     assert world.searcher.search("how do we rotate keys").hits == ()
 

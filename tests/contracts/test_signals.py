@@ -1,11 +1,16 @@
-"""The derived signals that ship keep the promises of a signal."""
+"""The derived signals that ship, and every fusion, alone and nested, keep the promises of their kind."""
+
+import json
+from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from steelyard.fusion.sums import TRIED
 from steelyard.grammar import Duration
 from steelyard.signals import PRIORS
-from steelyard.testing import SignalContract, random_table
+from steelyard.testing import FusionContract, SignalContract, random_table
 
 FACTORS = {
     "document_type": (0.6, 2.0),
@@ -42,3 +47,17 @@ class TestRecencyUnderOtherHalfLives(SignalContract):
 
     def compute(self, signal, table, **options):
         return super().compute(signal, table, half_life=self.half_life, **options)
+
+
+SIGNALS = ["fts", "vector", "l2", "tfidf", "cosine", "recency", "severity", "importance", "tags", "domain"]
+NORMALIZED = [
+    *(f"weighted_sum(0.3*fts, 0.7*vector, normalize={name})" for name in TRIED),
+    *(f"weighted_sum(0.2*bm25, 0.3*tfidf, 0.5*recency(half_life=365d), normalize={name})" for name in TRIED),
+]
+STRATEGIES = json.loads(Path(__file__).with_name("strategies.json").read_text("utf-8"))["fused"]
+
+
+class TestFusions(FusionContract):
+    @pytest.fixture(params=[*SIGNALS, *NORMALIZED, *chain.from_iterable(STRATEGIES.values())])
+    def strategy(self, request):
+        return request.param

@@ -84,38 +84,28 @@ def asked(field, value, holds):
     return Filters.of({field: value}), lambda entry, _: holds(getattr(entry, field))
 
 
-def same(rng):
-    field, value = one(
-        rng, ("type", "rule"), ("domain", "auth"), ("tenant", "t1"), ("importance", 5.0), ("type", "")
-    )
-    return asked(field, value, lambda own: own == value)
+def kind(name, choices, asks, agrees):
+    """A sort of filter: of a random field and value, or of random tags, what is asked and what agrees."""
+
+    def drawn(rng):
+        field, value = one(rng, *choices) if choices else ("tags", some(rng, TAGS, 2))
+        return asked(field, asks(value), lambda own: agrees(own, value))
+
+    drawn.__name__ = name
+    return drawn
 
 
-def one_of(rng):
-    field, values = one(
-        rng, ("domain", ["auth", "data"]), ("created_at", [10.0, 20.0]), ("severity", ["warning", ""])
-    )
-    return asked(field, values, lambda own: own in values)
-
-
-def none_of(rng):
-    field, values = one(rng, ("type", ["rule"]), ("kind", ["note", ""]), ("importance", [1.0]))
-    return asked(field, {"none": values}, lambda own: own not in values)
-
-
-def every_tag(rng):
-    values = some(rng, TAGS, 2)
-    return asked("tags", list(values), lambda own: {*values} <= {*own})
-
-
-def any_tag(rng):
-    values = some(rng, TAGS, 2)
-    return asked("tags", {"any": list(values)}, lambda own: bool({*values} & {*own}))
-
-
-def no_tag(rng):
-    values = some(rng, TAGS, 2)
-    return asked("tags", {"none": list(values)}, lambda own: not {*values} & {*own})
+EQUAL = (("type", "rule"), ("domain", "auth"), ("tenant", "t1"), ("importance", 5.0), ("type", ""))
+AMONG = (("domain", ["auth", "data"]), ("created_at", [10.0, 20.0]), ("severity", ["warning", ""]))
+OUTSIDE = (("type", ["rule"]), ("kind", ["note", ""]), ("importance", [1.0]))
+OF_FIELDS = (
+    kind("same", EQUAL, lambda value: value, lambda own, value: own == value),
+    kind("one_of", AMONG, lambda values: values, lambda own, values: own in values),
+    kind("none_of", OUTSIDE, lambda values: {"none": values}, lambda own, values: own not in values),
+    kind("every_tag", (), list, lambda own, values: {*values} <= {*own}),
+    kind("any_tag", (), lambda values: {"any": list(values)}, lambda own, values: bool({*values} & {*own})),
+    kind("no_tag", (), lambda values: {"none": list(values)}, lambda own, values: not {*values} & {*own}),
+)
 
 
 COMPARED = {
@@ -167,7 +157,7 @@ def absent(rng):
     return Filters.all_of((Rule(field, "absent"),)), lambda entry, _: getattr(entry, field) in ("", None, ())
 
 
-KINDS = (same, one_of, none_of, every_tag, any_tag, no_tag, between, of_text_order, superseded, seen_by, absent)
+KINDS = (*OF_FIELDS, between, of_text_order, superseded, seen_by, absent)
 
 
 def scope(rng):
@@ -177,9 +167,6 @@ def scope(rng):
     for part, _ in parts:
         filters &= part
     return filters, lambda entry, around: all(holds(entry, around) for _, holds in parts)
-
-
-# Worlds
 
 
 class World:

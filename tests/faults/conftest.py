@@ -1,6 +1,8 @@
 """The modules of this folder import one another by name, as they do when one of them is run as a script."""
 
+import socket
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,34 @@ def folder(tmp_path):
     import small
 
     return small.written(tmp_path / "set")
+
+
+@pytest.fixture
+def serve():
+    """A server of raw answers: from the number of a request to its bytes, and whether the connection stays."""
+    servers = []
+
+    def start(behave):
+        server = socket.create_server(("127.0.0.1", 0))
+        servers.append(server)
+        asked = []
+
+        def run():
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    stays = True
+                    while stays and connection.recv(65536):
+                        asked.append(1)
+                        body, stays = behave(len(asked))
+                        connection.sendall(body)
+
+        threading.Thread(target=run, daemon=True).start()
+        return f"http://127.0.0.1:{server.getsockname()[1]}/s?q={{query}}", asked
+
+    yield start
+    for server in servers:
+        server.close()

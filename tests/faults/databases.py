@@ -136,21 +136,26 @@ def crash_server():
     time.sleep(1.0)
 
 
-def work(number):
-    rng = np.random.default_rng(number)
+def dropped():
+    """Whether the server let us drop what there is."""
     with suppress(server_error()), connect() as admin:
         admin.execute("DROP SCHEMA IF EXISTS steelyard CASCADE")
+        return True
+    return False
+
+
+def work(number):
+    dropped()
     try:
         with TemporaryDirectory() as cache:
             os.environ["STEELYARD_CACHE"] = cache
-            done = clients(rng)
+            done = clients(np.random.default_rng(number))
             if left := list(Path(cache).glob(".postgres*")):
                 raise AssertionError(f"{len(left)} copies are left")
             return done
     finally:
         for _ in range(20):  # the server may be recovering
-            with suppress(server_error()), connect() as admin:
-                admin.execute("DROP SCHEMA IF EXISTS steelyard CASCADE")
+            if dropped():
                 break
             time.sleep(0.5)
 

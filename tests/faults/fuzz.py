@@ -28,13 +28,12 @@ import unittest.mock
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -50,7 +49,7 @@ from steelyard.extensions.rerank.api import ApiReranker
 from steelyard.finish import Cut, Document, finish, parse_stages
 from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.entry import Entry, read_entry
 from steelyard.memory.query import Filters, Query
 from steelyard.memory.text import content, render, template_fields
 from steelyard.retrievers import EMBEDDING, FETCHED, LAYERS
@@ -88,9 +87,6 @@ class Fault(Exception):  # noqa: N818 -- what the fuzzer looks for, named as in 
     """A promise was broken."""
 
 
-# Targets
-
-
 @dataclass(frozen=True)
 class Target:
     """`run` takes bytes; `seeds` are where mutation starts; `mutate` changes one input into another."""
@@ -100,7 +96,7 @@ class Target:
     mutate: Callable[[random.Random, bytes], bytes]
 
 
-def check(name: str, data: bytes) -> str:
+def check(name, data):
     """What a target made of these bytes, in a few words; Fault when it broke a promise."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -116,7 +112,7 @@ def check(name: str, data: bytes) -> str:
             raise Fault(f"{type(error).__name__}: {str(error)[:300]!a}") from error
 
 
-def refusal(error: SteelyardError) -> str:
+def refusal(error):
     """The kind of an error raised on purpose; Fault when its message cannot be shown to a user."""
     message = str(error)
     bad = [char for char in message if char != "\n" and not char.isprintable()]
@@ -127,13 +123,13 @@ def refusal(error: SteelyardError) -> str:
     return f"{type(error).__name__}: {_kind(message)}"
 
 
-def _kind(message: str) -> str:
+def _kind(message):
     """A message without the values in it, so that equal refusals count as one outcome."""
     plain = re.sub(r"'[^']*'|\"[^\"]*\"|\S*/\S*|[-+]?\d[\d.e+-]*", "_", message.splitlines()[-1][:300])
     return plain[:60]
 
 
-def _text(data: bytes) -> str:
+def _text(data):
     """Any string there is, lone surrogates included."""
     try:
         return data.decode("utf-8", "surrogatepass")
@@ -141,13 +137,12 @@ def _text(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-def _same(name: str, first: object, second: object) -> None:
+def _same(name, first, second):
     if first != second:
         raise Fault(f"{name} does not read back: {str(first)[:200]!a} gives {str(second)[:200]!a}")
 
 
-def strategy(data: bytes) -> str:
-    """A strategy prints and parses back, and ranks a table with finite scores that are explained."""
+def strategy(data):
     expr = parse_strategy(_text(data))
     _same("strategy", parse_strategy(str(expr)), expr)
     table = world().table
@@ -165,8 +160,7 @@ def strategy(data: bytes) -> str:
     return "accepted"
 
 
-def stages(data: bytes) -> str:
-    """Finish stages print and parse back, and cut lists."""
+def stages(data):
     found = parse_stages(_text(data).split("\n"))
     _same("finish", parse_stages([str(stage) for stage in found]), found)
     table = world().table
@@ -174,15 +168,13 @@ def stages(data: bytes) -> str:
     return f"{min(len(found), 3)} stages"
 
 
-def recipe(data: bytes) -> str:
-    """A template names fields and is filled, or is refused."""
+def recipe(data):
     names = template_fields(_text(data))
     render(_text(data), world().entries[0])
     return f"{min(len(names), 3)} fields"
 
 
-def query(data: bytes) -> str:
-    """Any text is searched by every retriever, or refused."""
+def query(data):
     text = _text(data)
     found = 0
     for searcher in world().searchers:
@@ -190,7 +182,7 @@ def query(data: bytes) -> str:
     return "found" if found else "found nothing"
 
 
-def _search(searcher: Searcher, asked: Query) -> int:
+def _search(searcher, asked):
     """How many hits; Fault when they are unordered, not finite, or more than the stages let through."""
     result = searcher.search(asked)
     scores = [hit.score for hit in result.hits]
@@ -205,7 +197,7 @@ def _search(searcher: Searcher, asked: Query) -> int:
     return len(scores)
 
 
-def filters(data: bytes) -> str:
+def filters(data):
     """A JSON object, or a FIELD=VALUE a line, is a condition that SQL and Python read alike."""
     text = _text(data)
     try:
@@ -226,8 +218,7 @@ def filters(data: bytes) -> str:
     return f"{len(inside)} of {len(world().entries)}"
 
 
-def weights(data: bytes) -> str:
-    """A weights file that is accepted is written alike and can be searched with."""
+def weights(data):
     path = world().folder / "search-weights.json"
     path.write_bytes(data)
     config = SearchConfig.load(path)
@@ -238,15 +229,12 @@ def weights(data: bytes) -> str:
     outcome = ["accepted"]
     for embedder in (None, world().embedder):
         searcher = Searcher(world().vault, config, embedder, clock=lambda: 1.8e9)
-        try:
-            intent = "fix" if searcher.knows("fix") else ""
-            outcome.append(str(_search(searcher, Query("rotate the token", intent=intent, tags=("auth",)))))
-        except SteelyardError as error:
-            outcome.append(refusal(error)[:20])
+        intent = "fix" if searcher.knows("fix") else ""
+        outcome += tried((_search,), searcher, Query("rotate the token", intent=intent, tags=("auth",)))
     return " ".join(outcome)
 
 
-def dataset(data: bytes) -> str:
+def dataset(data):
     """A data-set folder has faults that can be read, or can be indexed and searched."""
     with world().dataset.changed(data) as folder:
         report = check_folder(folder)
@@ -272,12 +260,11 @@ def dataset(data: bytes) -> str:
 
 
 @cache
-def compared() -> dict[str, Any]:
+def compared():
     return dict(world().gated.compare(["fts", "bm25"], timed=False).record)
 
 
-def results(data: bytes) -> str:
-    """The results of a comparison become a report of text that moves no terminal."""
+def results(data):
     path = world().folder / "results.json"
     path.write_bytes(data)
     out = world().folder / "report"
@@ -288,43 +275,43 @@ def results(data: bytes) -> str:
     return "report"
 
 
-def recording(data: bytes) -> str:
-    """A recording is refused, or every configuration ranks it with finite scores."""
+def recording(data):
     with world().recording.changed(data) as folder:
         table = recordings.load(folder)
-        outcome = []
-        for config in world().configs:
-            try:
-                with np.errstate(invalid="ignore"):  # flipped bits make NaN that signal, and are NaN all the same
-                    ran = replay(table, config)
-            except SteelyardError as error:
-                outcome.append(refusal(error)[:20])
-                continue
-            if not np.isfinite(ran.ranking.score).all():
-                raise Fault(f"{config.strategy} scores {ran.ranking.score[~np.isfinite(ran.ranking.score)][0]}")
-            ran.metrics(Judgments.of({"q0": {"e1": 1}}, table.queries, table.entries), parse_measures(["nDCG@10"]))
-            outcome.append("replayed")
+        outcome = {word for config in world().configs for word in tried((_replayed,), table, config)}
         del table
-    return " ".join(sorted(set(outcome)))
+    return " ".join(sorted(outcome))
 
 
-def vault(data: bytes) -> str:
-    """A vault file of any bytes is refused, or answers what it can."""
+def _replayed(table, config):
+    with np.errstate(invalid="ignore"):  # flipped bits make NaN that signal, and are NaN all the same
+        ran = replay(table, config)
+    if not np.isfinite(ran.ranking.score).all():
+        raise Fault(f"{config.strategy} scores {ran.ranking.score[~np.isfinite(ran.ranking.score)][0]}")
+    ran.metrics(Judgments.of({"q0": {"e1": 1}}, table.queries, table.entries), parse_measures(["nDCG@10"]))
+    return "replayed"
+
+
+def vault(data):
     folder = world().folder / "vault"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     path = folder / "memory.vault"
     path.write_bytes(data)
+    return " ".join(tried((_search_file, _read_file, _list_file, _change_file), str(path)))
+
+
+def tried(uses, *given):
     outcome = []
-    for use in (_search_file, _read_file, _list_file, _change_file):
+    for use in uses:
         try:
-            outcome.append(use(str(path)))
+            outcome.append(str(use(*given)))
         except SteelyardError as error:
             outcome.append(refusal(error)[:12])
-    return " ".join(outcome)
+    return outcome
 
 
-def _search_file(path: str, systems: Sequence[str] = ("echovault", "plain", "bm25")) -> str:
+def _search_file(path, systems=("echovault", "plain", "bm25")):
     for system in systems:
         with open_searcher([path], RankedBy(system), None) as searcher:
             _search(searcher, Query("rotate token", filters=Filters.of({"project": "p"})))
@@ -333,12 +320,12 @@ def _search_file(path: str, systems: Sequence[str] = ("echovault", "plain", "bm2
     return "searched"
 
 
-def _read_file(path: str) -> str:
+def _read_file(path):
     json.dumps(read_entries(path, ["e1", "e2"]))
     return "read"
 
 
-def _list_file(path: str) -> str:
+def _list_file(path):
     with Vault(path) as store:
         list(store.entries())
         for space, _ in store.spaces():
@@ -347,50 +334,44 @@ def _list_file(path: str) -> str:
     return "listed"
 
 
-def _change_file(path: str) -> str:
+def _change_file(path):
     with Vault(path) as store:
         store.upsert([Entry("e1", text="another text"), Entry("new", text="token")])
     reindex_vault(path)
     return "changed"
 
 
-def schema(data: bytes) -> str:
+def schema(data):
     """A vault that was changed by statements of somebody else; see schemas.py."""
     from schemas import schema as tried  # it uses what stands here
 
     return str(tried(data))
 
 
-def log(data: bytes) -> str:
+def log(data):
     """A log of ours, of OpenSearch or of Soleri, packed or not, is read, or refused in words."""
     kind, body = LOGS[data[0] % len(LOGS)] if data else LOGS[0], data[1:]
     path = world().folder / kind
     path.write_bytes(gzip.compress(body, mtime=0) if data[:1] >= b"\x80" and kind.endswith(".gz") else body)
-    outcome = []
-    for read in (_read_log, _read_ubi):
-        try:
-            read(str(path))
-            outcome.append("read")
-        except SteelyardError as error:
-            outcome.append(refusal(error)[:12])
-    return " ".join(sorted(set(outcome), reverse=True))
+    return " ".join(sorted(set(tried((_read_log, _read_ubi), str(path))), reverse=True))
 
 
-def _read_log(path: str) -> None:
-    known = DatasetIndex(
-        {e.id: at for at, e in enumerate(ENTRIES)}, {"q0": 0}, {"token": 0}, {"q0": "token"}, True
-    )
+def _read_log(path):
+    numbers = {entry.id: at for at, entry in enumerate(ENTRIES)}
+    known = DatasetIndex(numbers, {"q0": 0}, {"token": 0}, {"q0": "token"}, True)
     shown = read_log(path, known, 1.8e9).hits.shown
     if not np.isfinite(shown).all():
         raise Fault(f"counts {shown}")
+    return "read"
 
 
-def _read_ubi(path: str) -> None:
+def _read_ubi(path):
     for session in read_ubi([Path(path)], Corpus(ENTRIES), "", Counter()):
         list(session.events)
+    return "read"
 
 
-def used(data: bytes) -> str:
+def used(data):
     """What agents did becomes lines of a log without its texts, or is refused; from 192 on it is an old log."""
     own, folder = data[0] if data else 0, world().folder / "used"
     folder.mkdir(exist_ok=True)
@@ -409,7 +390,7 @@ def used(data: bytes) -> str:
     return f"{kind} {found.record['searches']}"
 
 
-def baseline(data: bytes) -> str:
+def baseline(data):
     """A baseline that somebody sealed again, or did not, is refused, or gates without asking anybody."""
     path = world().folder / "baseline.json"
     with suppress(ValueError, RecursionError, AttributeError):
@@ -423,7 +404,7 @@ def baseline(data: bytes) -> str:
     return str(found.result.answer.facts["verdict"])
 
 
-def endpoint(data: bytes) -> str:
+def endpoint(data):
     """What an endpoint answers becomes vectors, scores, a text or a list that are sound, or an error in words."""
     asked, body = ASKED[data[0] % len(ASKED)] if data else ASKED[0], _text(data[1:])
     status = 200 if data[:1] < b"\xe0" else 503
@@ -434,25 +415,23 @@ def endpoint(data: bytes) -> str:
     return type(found).__name__
 
 
-def _asked_list() -> object:
+def _asked_list():
     found = HttpSearch.of("http://127.0.0.1:1/?q={query}#ids=hits[*].id").ask(Query("t"), 9)
     return world().gated.compare({"endpoint": lambda *_: found}, metrics=["nDCG@10"], current="fts")
-
-
-# What the targets work on
 
 
 DATA = json.loads(Path(__file__).parents[1].joinpath("data", "fuzz.json").read_text(encoding="utf-8"))
 """Seeds, and hostile pieces: a text, or [before, piece, how often, after]."""
 
 
-def _whole(piece: str | list[Any]) -> str:
+def _whole(piece):
     if isinstance(piece, str):
         return piece
     before, repeated, times, after = piece
     return str(before + repeated * times + after)
 
 
+PACKED = ("corpus.jsonl", "queries.jsonl")
 LOGS = ("log.jsonl", "log.jsonl.gz", "log.json")
 SPOKEN = "what-nobody-else-may-read"
 """A word of everything that agents did, which no log of ours may hold."""
@@ -465,39 +444,18 @@ ASKED: tuple[Callable[[], object], ...] = (
 API = ApiSettings("openai", "http://127.0.0.1:1/v1", "tiny", 8, Secret())
 
 
-ENTRIES = tuple(
-    Entry(
-        f"e{at}",
-        title=f"Token {at}",
-        text=("We rotate the auth token every day", "A cache of sessions", "Search by meaning %_'\"")[at % 3],
-        why="because it leaks",
-        l0="token rotation",
-        l1="tokens are rotated by a job",
-        tags=("auth", "ops")[: at % 3],
-        domain=("auth", "data")[at % 2],
-        severity=("critical", "warning", "")[at % 3],
-        importance=float(at) if at % 2 else None,
-        project=("p", "'; DROP TABLE entries; --", "")[at % 3],
-        created_at=1.7e9 + 86_400 * at,
-        relations=(Relation("supports", "e0", 0.5),) if at else (),
-        extra={"note": [at]},
-    )
-    for at in range(9)
-)
+ENTRIES = tuple(read_entry(record)[0] for record in DATA["entries"])
 FROM_FACTS = parse_strategy(
     "weighted_sum(1*fts, 0.2*recency(half_life=30d), 0.2*importance, 0.1*severity, 0.1*tags, 0.1*domain)"
 )
-STRATEGIES = tuple(DATA["strategies"])
-WORDS = (
-    *(*re.findall(r"[a-z_]+[0-9]?", " ".join(STRATEGIES)), *"(),*=[]"),
-    *("normalize=", "k=", "half_life=", "then="),
-)
+STRATEGIES = tuple(DATA["seeds"]["strategy"])
+WORDS = (*re.findall(r"[a-z_]+[0-9]?", " ".join(STRATEGIES)), *"(),*=[]", *DATA["words of strategies"])
 
 
 class Folder:
     """A folder that is changed for one input and put back; an input names files by its first byte."""
 
-    def __init__(self, path: Path, extra: dict[str, tuple[bytes, str]]) -> None:
+    def __init__(self, path, extra):
         """`extra` are files that a sound folder lacks, each with one it takes the place of."""
         self.path = path
         self.files = {str(p.relative_to(path)): p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file()}
@@ -505,11 +463,11 @@ class Folder:
         self.every = self.files | {name: raw for name, (raw, _) in extra.items()}
         self.names = tuple(self.every)
 
-    def seeds(self) -> list[bytes]:
+    def seeds(self):
         return [bytes([at]) + raw for at, raw in enumerate(self.every.values())]
 
     @contextmanager
-    def changed(self, data: bytes) -> Iterator[Path]:
+    def changed(self, data):
         """The folder with the files of this input, for the length of a with block."""
         parts = [part for part in data.split(PART)[:4] if part]
         files = {self.names[part[0] % len(self.names)]: part[1:] for part in parts}
@@ -532,7 +490,7 @@ class Folder:
 class World:
     """A small memory, its data set, its recording and its vault file, in a temporary folder."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         fast = Path("/dev/shm")  # noqa: S108 -- a folder of its own is made in it
         self.folder = Path(tempfile.mkdtemp(prefix="steelyard-fuzz-", dir=fast if fast.is_dir() else None))
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
@@ -541,8 +499,7 @@ class World:
         self.dataset = Folder(
             _dataset_folder(self.folder / "set"),
             {
-                "corpus.jsonl.gz": (gzip.compress(_lines(_RECORDS), mtime=0), "corpus.jsonl"),
-                "queries.jsonl.gz": (gzip.compress(_lines(_QUERIES), mtime=0), "queries.jsonl"),
+                **{f"{own}.gz": (gzip.compress(_lines(DATA["data set"][own]), mtime=0), own) for own in PACKED},
                 "qrels/test.tsv": (b"query-id\tcorpus-id\tscore\nq0\te1\t1\n", "dataset.json"),
             },
         )
@@ -566,51 +523,30 @@ class World:
 
 
 @functools.cache
-def world() -> World:
+def world():
     return World()
 
 
-_OWN = ("id", "title", "text", "l0", "l1", "tags", "domain", "severity", "importance", "project")
-_RECORDS: list[dict[str, Any]] = [
-    {name: getattr(entry, name) for name in _OWN}
-    | {"created_at": "2026-11-21T10:00:00Z" if at % 2 else 1.7e9, "unknown": {"a": [1]}}
-    | {"relations": [{"type": "supports", "target": "e0", "strength": 0.5}]}
-    for at, entry in enumerate(ENTRIES[:4])
-]
-_QUERIES: list[dict[str, Any]] = [
-    {"id": f"q{at}", "text": text, "tags": ["auth"], "domain": "auth", "intent": "fix", "split": "test"}
-    | ({"filter": {"project": "p"}, "asked_at": "2026-11-22"} if at else {})
-    for at, text in enumerate(("rotate token", "session cache", "auth"))
-]
-
-
-def _lines(records: list[dict[str, Any]]) -> bytes:
+def _lines(records):
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
-def _dataset_folder(path: Path) -> Path:
+def _dataset_folder(path):
     path.mkdir()
-    manifest = {"name": "small", "as_of": "2026-11-21", "text_for_embedding": "{title}: {text}", "counts": {}}
-    manifest |= {"report_split": "test", "description": "d", "licence": "l", "files": {}}
-    (path / "dataset.json").write_text(json.dumps(manifest))
-    (path / "corpus.jsonl").write_bytes(_lines(_RECORDS))
-    (path / "queries.jsonl").write_bytes(_lines(_QUERIES))
-    (path / "qrels.txt").write_bytes(b"q0 0 e1 2\nq1 0 e2 1\r\nq2 0\te0 0\nq2 0 e3 -1\n")
-    hits = [{"object_id": "e1", "position": 1}, {"object_id": "e2", "position": 2}]
-    acts = [{"action_name": "cited", "object_id": "e1"}]
-    shown = {"schema_version": 1, "query_id": "x", "user_query": "token", "hits": hits, "actions": acts}
-    (path / "feedback.jsonl").write_bytes(_lines([shown]))
+    for name, held in DATA["data set"].items():
+        lines = _lines(held if isinstance(held, list) else [held])
+        (path / name).write_bytes(held.encode() if isinstance(held, str) else lines)
     matrix = np.eye(4, dtype=np.float16)
     for name, rows in (("corpus", matrix), ("corpus.l0", matrix), ("queries", matrix[:3])):
         np.save(path / f"{name}.tiny.f16.npy", rows)
     return path
 
 
-def _json_seeds(records: list[Any]) -> list[bytes]:
+def _json_seeds(records):
     return [json.dumps(one, indent=1).encode() for one in records]
 
 
-def _weight_seeds() -> list[bytes]:
+def _weight_seeds():
     configs = [system.config(model="lsa") for system in SYSTEMS.values()]
     found = [config.to_json() for config in configs] + [
         configs[3].with_strategy(parse_strategy(text)).to_json() for text in STRATEGIES
@@ -620,15 +556,12 @@ def _weight_seeds() -> list[bytes]:
     return _json_seeds(found)
 
 
-# Mutation
-
-
 DEPTHS = tuple(DATA["depths of nesting"])
 HOSTILE_TEXT = tuple(map(_whole, DATA["text"]))
 HOSTILE_JSON = tuple(map(_whole, (*DATA["json"], *map(json.dumps, STRATEGIES), *DATA["json behind"])))
 
 
-def _spoilt(rng: random.Random, text: str, words: Sequence[str]) -> str:
+def _spoilt(rng, text, words):
     at, to = sorted(rng.randint(0, len(text)) for _ in range(2))
     number = re.compile(r"\d+")
     odd = chr(rng.choice((rng.randrange(256), rng.randrange(0x3000), 0xD800)))
@@ -648,14 +581,14 @@ def _spoilt(rng: random.Random, text: str, words: Sequence[str]) -> str:
     return rng.choice(ways)()
 
 
-def mutate_text(rng: random.Random, data: bytes, words: Sequence[str] = HOSTILE_TEXT) -> bytes:
+def mutate_text(rng, data, words=HOSTILE_TEXT):
     text = _text(data)
     for _ in range(rng.choice((1, 1, 2, 4))):
         text = _spoilt(rng, text, words)[:100_000]
     return text.encode("utf-8", "surrogatepass")
 
 
-def mutate_strategy(rng: random.Random, data: bytes) -> bytes:
+def mutate_strategy(rng, data):
     text, kind = _text(data), rng.randrange(6)
     if kind == 0:
         name = rng.choice(("layered(1*", "rrf(", "weighted_sum(2*", "tiered(fts, then=", "weighted_sum(1e6*"))
@@ -674,18 +607,14 @@ def mutate_strategy(rng: random.Random, data: bytes) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def mutate_query(rng: random.Random, data: bytes) -> bytes:
+def mutate_query(rng, data):
     if rng.random() < 0.02:
         word = rng.choice(("token ", "t", "a.", "token,", '" ', "w{} ", "\u3042 ", "* "))
         return "".join(word.format(at) for at in range(rng.choice((300, 3000, 30_000)))).encode()
     return mutate_text(rng, data, ("token", "rotate", "auth*", '"the token"', "title:token", "NOT", "OR", "the"))
 
 
-def mutate_filters(rng: random.Random, data: bytes) -> bytes:
-    return mutate_json(rng, data) if data[:1] == b"{" else mutate_text(rng, data)
-
-
-def mutate_json(rng: random.Random, data: bytes) -> bytes:
+def mutate_json(rng, data):
     """Values and keys replaced, removed, repeated; sometimes bytes."""
     try:
         value = json.loads(data)
@@ -707,7 +636,7 @@ def mutate_json(rng: random.Random, data: bytes) -> bytes:
     return text[:2_000_000].encode("utf-8", "surrogatepass")
 
 
-def _change(rng: random.Random, value: Any, raw: list[str]) -> Any:
+def _change(rng, value, raw):
     """The value with one place in it changed; a placeholder stands for literals that Python cannot print."""
     places = list(_places(value))
     if not places:
@@ -730,7 +659,7 @@ def _change(rng: random.Random, value: Any, raw: list[str]) -> Any:
     return value
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+def _places(value):
     """Every (container, key) in a JSON value; a loop, for it may be deep."""
     waiting = [value]
     while waiting:
@@ -741,14 +670,14 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
                 waiting.append(holder[key])
 
 
-def _hostile(rng: random.Random, raw: list[str]) -> str:
+def _hostile(rng, raw):
     depth = rng.choice(DEPTHS)
     deep = rng.choice(("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth))
     raw.append(deep if rng.random() < 0.12 else rng.choice(HOSTILE_JSON))
     return f"@@{len(raw) - 1}@@"
 
 
-def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
+def mutate_bytes(rng, data):
     raw = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 8, 40))):
         at = rng.randint(0, max(0, len(raw) - 1))
@@ -766,7 +695,7 @@ def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
     return bytes(raw)
 
 
-def mutate_npy(rng: random.Random, data: bytes) -> bytes:
+def mutate_npy(rng, data):
     try:
         stream = io.BytesIO(data)
         np.lib.format.read_magic(stream)
@@ -777,7 +706,7 @@ def mutate_npy(rng: random.Random, data: bytes) -> bytes:
     huge = (2**62, 2**31, 10**30, -1, -(2**40), 0, 1, 2, 3, 4, 9, 4.0, None, True)
     kinds = ("<f8", "<f4", "<f2", ">f2", "|O", "<U4", "|V8", "<i4", "<i8", "|b1", "<c16", "<M8[s]", "|S0", "x")
     key = rng.choice(
-        ("descr", "fortran_order", "shape", "shape", "body", "body", "number", "deep", "other", "bytes")
+        ["descr", "fortran_order", "shape", "shape", "body", "body", "number", "deep", "other", "bytes"]
     )
     if key == "descr":
         header[key] = rng.choice((*kinds, [("a", "<f2")], [("a", "|O")], 7, None, [[[]]]))
@@ -800,7 +729,7 @@ def mutate_npy(rng: random.Random, data: bytes) -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + body
 
 
-def mutate_file(rng: random.Random, name: str, data: bytes) -> bytes:
+def mutate_file(rng, name, data):
     if name.endswith(".gz"):
         with suppress(OSError, EOFError, ValueError, zlib.error):
             if rng.random() > 0.3:
@@ -813,7 +742,7 @@ def mutate_file(rng: random.Random, name: str, data: bytes) -> bytes:
     return (mutate_npy if name.endswith(".npy") else mutate_text)(rng, data)
 
 
-def mutate_lines(rng: random.Random, data: bytes) -> bytes:
+def mutate_lines(rng, data):
     lines = data.split(b"\n")
     at = rng.randrange(len(lines))
     lines[at] = mutate_json(rng, lines[at])
@@ -822,7 +751,7 @@ def mutate_lines(rng: random.Random, data: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-def mutate_folder(rng: random.Random, data: bytes, folder: Folder) -> bytes:
+def mutate_folder(rng, data, folder):
     """A change of one of the files of an input, or another file beside it."""
     parts = [part for part in data.split(PART) if part] or [folder.seeds()[0]]
     if rng.random() < 0.25 and len(parts) < 3:
@@ -833,7 +762,7 @@ def mutate_folder(rng: random.Random, data: bytes, folder: Folder) -> bytes:
     return PART.join(parts)
 
 
-def mutate_vault(rng: random.Random, data: bytes) -> bytes:
+def mutate_vault(rng, data):
     """Bytes anywhere, in page headers, or in the middle of the words of the schema; pages that change places."""
     raw = bytearray(data)
     words = [m.start() for m in re.finditer(rb"embedding|float|fts5|vec0|entries|rowid|NUMPY|porter", raw)]
@@ -851,44 +780,38 @@ def mutate_vault(rng: random.Random, data: bytes) -> bytes:
     return bytes(raw)
 
 
-def mutate_kind(mutate: Callable[[random.Random, bytes], bytes]) -> Callable[[random.Random, bytes], bytes]:
-    """An input whose first byte says what it is for: seldom another one."""
-
-    def change(rng: random.Random, data: bytes) -> bytes:
+def mutate_kind(mutate):
+    def change(rng, data):
         kind = bytes([rng.randrange(256)]) if rng.random() < 0.1 else data[:1]
         return kind + mutate(rng, data[1:])
 
     return change
 
 
-def _log_seeds() -> list[bytes]:
-    """A search and what was done, as each program writes it."""
+def _log_seeds():
     return [*(bytes([at]) + _lines(log) for log in DATA["logs"] for at in (0, 131))]
 
 
-def _use_seeds() -> list[bytes]:
-    """A search, its list and what followed, as each program writes it; an earlier log of ours."""
+def _use_seeds():
     found = [bytes([at + first]) + _lines(log) for at, log in enumerate(DATA["used"]) for first in (0, 128)]
     return [*found, b"\xc0" + _lines(DATA["earlier log"])]
 
 
-def _answer_seeds() -> list[bytes]:
-    return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate(DATA["answers"])]
+def _numbered(records):
+    return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate(records)]
 
 
-def _texts(*texts: str) -> Callable[[], list[bytes]]:
-    return lambda: [text.encode() for text in texts]
+def _texts(name):
+    return lambda: [text.encode() for text in DATA["seeds"][name]]
 
 
 TARGETS: dict[str, Target] = {
-    "strategy": Target(strategy, _texts(*STRATEGIES), mutate_strategy),
-    "finish": Target(stages, _texts("cut(10)", "cut(3)\ncut(1)", "cut(1e3)"), mutate_text),
-    "recipe": Target(recipe, _texts("{title} said: {text}", "{tags}", "{{{l0}}} {why}", "plain"), mutate_text),
-    "query": Target(query, _texts("rotate the token", "auth", 'a "b" c-d', "Search by meaning"), mutate_query),
+    "strategy": Target(strategy, _texts("strategy"), mutate_strategy),
+    "finish": Target(stages, _texts("finish"), mutate_text),
+    "recipe": Target(recipe, _texts("recipe"), mutate_text),
+    "query": Target(query, _texts("query"), mutate_query),
     "filters": Target(
-        filters,
-        _texts("project=p", "importance=3\ndomain=auth", '{"project": "p", "importance": 3}', '{"severity": ""}'),
-        mutate_filters,
+        filters, _texts("filters"), lambda r, d: (mutate_json if d[:1] == b"{" else mutate_text)(r, d)
     ),
     "weights": Target(weights, _weight_seeds, mutate_json),
     "dataset": Target(dataset, lambda: world().dataset.seeds(), lambda r, d: mutate_folder(r, d, world().dataset)),
@@ -901,11 +824,8 @@ TARGETS: dict[str, Target] = {
     "log": Target(log, _log_seeds, mutate_kind(mutate_lines)),
     "used": Target(used, _use_seeds, mutate_kind(mutate_lines)),
     "baseline": Target(baseline, lambda: [b"\0" + world().baseline], mutate_kind(mutate_json)),
-    "endpoint": Target(endpoint, _answer_seeds, mutate_kind(mutate_json)),
+    "endpoint": Target(endpoint, lambda: _numbered(DATA["answers"]), mutate_kind(mutate_json)),
 }
-
-
-# Running
 
 
 @dataclass
@@ -917,7 +837,7 @@ class Tally:
     faults: dict[str, tuple[str, int]]
 
 
-def inputs(name: str, seed: int) -> Iterator[bytes]:
+def inputs(name, seed):
     """Seeds, then mutants of a pool that the more odd ones join; the same for the same seed."""
     target, rng = TARGETS[name], random.Random(f"{name} {seed}")  # noqa: S311 -- reproducible, not secret
     pool = target.seeds()
@@ -930,7 +850,7 @@ def inputs(name: str, seed: int) -> Iterator[bytes]:
             pool[first:] = [*pool[first:], data][-40:]
 
 
-def where(fault: Fault) -> str:
+def where(fault):
     """The line of Steelyard that a fault came through last, or what was broken."""
     if fault.__cause__ is None:
         return re.sub(r"\d+|'[^']*'", "_", str(fault))[:60]
@@ -939,8 +859,7 @@ def where(fault: Fault) -> str:
     return f"{type(fault.__cause__).__name__} at {Path(own[-1].filename).name}:{own[-1].lineno} {own[-1].name}"
 
 
-def run(name: str, seed: int, count: int) -> Tally:
-    """Feed `count` inputs to a target in this process."""
+def run(name, seed, count):
     tally = Tally(count, Counter(), {})
     world()
     for data in islice(inputs(name, seed), count):
@@ -952,8 +871,8 @@ def run(name: str, seed: int, count: int) -> Tally:
     return tally
 
 
-def work_of(names: Sequence[str]) -> Callable[[int], dict[str, int]]:
-    def work(number: int) -> dict[str, int]:
+def work_of(names):
+    def work(number):
         name = names[number % len(names)]
         tally = run(name, number, COUNT)
         if tally.faults:

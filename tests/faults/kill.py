@@ -206,7 +206,6 @@ def opened():
 
 
 def names():
-    """The commands that can be killed."""
     return [*states.commands(), *([SERVER] if importlib.util.find_spec("mcp") else [])]
 
 

@@ -66,7 +66,6 @@ def work(number, searches=SEARCHES):
 
 
 def memory():
-    """MB of this process that are in memory now."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 

@@ -46,7 +46,6 @@ def sees(entry, scopes):
 
 
 def caller(rng):
-    """Scopes that hold something and leave something out."""
     return {"tenant": ("t1",)} if rng.random() < 0.5 else {"vault": ("v1",), "tenant": worlds.some(rng, ("t1",))}
 
 
@@ -116,9 +115,8 @@ def work(number):
     embedder, scopes = Directions(rng), caller(rng)
     world.filters, world.texts = worlds.scope(rng)[0], rng.choice(TEXTS, 3, replace=False).tolist()
     config = world.searcher.config
-    searcher = Searcher(
-        world.searcher.store, config, embedder, clock=lambda: worlds.NOW, visible=visible_to(scopes)
-    )
+    seen = visible_to(scopes)
+    searcher = Searcher(world.searcher.store, config, embedder, clock=lambda: worlds.NOW, visible=seen)
     spaces = [space_of(embedder, "text", system.reading.recipe)]
     before = answers(world, searcher, scopes)
     for _ in range(ROUNDS):
@@ -167,7 +165,6 @@ def by_command(number):
 
 
 def written(path, entries, embedder):
-    """A vault file of these entries, its model, if any, fitted on all of them."""
     Path(path).unlink(missing_ok=True)
     with Vault(path, create=True) as vault:
         vault.upsert(entries)

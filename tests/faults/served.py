@@ -40,8 +40,6 @@ def forked(vault, log):
 
 
 class Asking:
-    """A client that remembers what was acknowledged."""
-
     def __init__(self, to, back):
         self.to, self.back, self.number = to, back, 0
         self.lists, self.acts = set(), set()
@@ -58,7 +56,6 @@ class Asking:
         return self.send("tools/call", {"name": tool, "arguments": arguments})
 
     def answer(self, number):
-        """The result of a request; None once the server is gone."""
         for raw in self.back:
             message = json.loads(raw) if raw.endswith(b"\n") else {}
             if message.get("id") == number:
@@ -79,7 +76,6 @@ class Asking:
 
 
 def disturb(vault, log, draw):
-    """One server, killed: what had been acknowledged."""
     child, to, back = forked(vault, log)
     with to, back:
         asking = Asking(to, back)

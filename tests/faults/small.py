@@ -1,9 +1,17 @@
-"""A data set of two entries, and commands in this process."""
+"""A data set of two entries, commands in this process, and what attacks are made of."""
 
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import sqlite_vec
 from click.testing import CliRunner
 
 from steelyard_eval.cli.main import main
 
+ATTACKS = json.loads(Path(__file__).with_name("attacks.json").read_text("utf-8"))
+"""Rows of the tables of several files."""
 SET = {
     "dataset.json": '{"name": "small"}',
     "corpus.jsonl": '{"id": "m1", "text": "token"}\n{"id": "m2", "text": "key"}\n',
@@ -13,7 +21,6 @@ SET = {
 
 
 def written(folder, **changed):
-    """The data set in a folder, its files replaced by their names."""
     folder.mkdir(parents=True)
     for name, text in {**SET, **changed}.items():
         (folder / name).write_text(text)
@@ -31,3 +38,22 @@ def one_message(outcome, code):
     assert outcome.exit_code == code, outcome.output
     assert outcome.output.replace("\n", "").isprintable()
     return outcome.output
+
+
+def answer(body, status="200 OK"):
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % (status.encode(), len(body)) + body
+
+
+@contextmanager
+def loosened(path):
+    """A connection of somebody with another program: all that SQLite can be made to allow."""
+    db = apsw.Connection(str(path))
+    try:
+        db.enable_load_extension(True)
+        db.load_extension(sqlite_vec.loadable_path())
+        db.create_collation("evil", lambda a, b: (a > b) - (a < b))
+        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+        db.config(apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1)
+        yield db
+    finally:
+        db.close(True)

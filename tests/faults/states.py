@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,7 +50,6 @@ class Command:
 
 
 def piecewise(found, before, after):
-    """Every file is the old one or the new one, byte for byte."""
     names = found.keys() | before.keys() | after.keys()
     return all(found.get(name) in (before.get(name), after.get(name)) for name in names)
 
@@ -93,46 +93,48 @@ def indexed(found, before, after):
 
 def commands():
     """Every command with each state it may start from."""
-    weighed = ("--current", CURRENT, "--out", "out/report/search-weights.json")
-    first = ("--baseline", "out/report/baseline.json", "--update", "--because", "the first")
-    compare = ("compare", "data", "fts,bm25", "--metrics", "nDCG@10", "--write-runs", "out/report")
-    record = ("record", "data", "out/tables", "--systems", "fts,echovault")
-    report = ("report", "results.json", "--out", "out/report")
-    search = ("search", "out/vault", "jwt signing keys", "--log", "out/log.jsonl")
-    act = ("vault", "act", "out/log.jsonl", "s1", "m1", "--action", "cited")
-    new, import_ = {"new": nothing}, ("import", "out/store.db", "out/mine")
+    weighed = f"--current '{CURRENT}' --out out/report/search-weights.json"
+    new = {"new": nothing}
+    files_of = (files, piecewise)
     rows = {
-        "index": (("index", "data", "out/vault"), vault_state, indexed, {**new, "update": older_vault}),
-        "reindex": (("index", "out/vault", "--rebuild"), vault_state, whole, {"stale": stale_vault}),
-        "record": (record, recording_state, piecewise, {**new, "replace": older_recording}),
+        "index": ("index data out/vault", vault_state, indexed, {**new, "update": older_vault}),
+        "reindex": ("index out/vault --rebuild", vault_state, whole, {"stale": stale_vault}),
+        "record": (
+            "record data out/tables --systems fts,echovault",
+            *(recording_state, piecewise, {**new, "replace": older_recording}),
+        ),
         "tune": (
-            ("tune", "data", CURRENT, "--out", "out/w.json"),
+            f"tune data '{CURRENT}' --out out/w.json",
             *(weights_state, piecewise_or_unproven, {**new, "replace": older_weights}),
         ),
-        "report": (report, files, piecewise, {**new, "replace": older_report}),
-        "compare": (compare, files, piecewise, new),
-        "export": (
-            ("export", "out/w.json", "--to", "vespa", "--out", "out/report/profile"),
-            *(files, piecewise, {"new": weights}),
+        "report": ("report results.json --out out/report", *files_of, {**new, "replace": older_report}),
+        "compare": ("compare data fts,bm25 --metrics nDCG@10 --write-runs out/report", *files_of, new),
+        "export": ("export out/w.json --to vespa --out out/report/profile", *files_of, {"new": weights}),
+        "demo": ("demo --out out/report", names, whole_or_missing, new),
+        "recommend": (f"recommend data {weighed}", names, whole_or_missing, new),
+        "learn": (f"learn data --feedback out/log.jsonl {weighed}", names, whole_or_missing, {"new": simulated}),
+        "gate": (
+            "gate data fts --baseline out/report/baseline.json --update --because first",
+            *(names, whole_or_missing, new),
         ),
-        "demo": (("demo", "--out", "out/report"), names, whole_or_missing, new),
-        "recommend": (("recommend", "data", *weighed), names, whole_or_missing, new),
-        "learn": (
-            ("learn", "data", "--feedback", "out/log.jsonl", *weighed),
-            *(names, whole_or_missing, {"new": simulated}),
+        "act": ("vault act out/log.jsonl s1 m1 --action cited", log_state, growing, {"append": logged}),
+        "search": (
+            "search out/vault 'jwt signing keys' --log out/log.jsonl",
+            log_state,
+            growing,
+            {"append": searched},
         ),
-        "gate": (("gate", "data", "fts", *first), names, whole_or_missing, new),
-        "act": (act, log_state, growing, {"append": logged}),
-        "search": (search, log_state, growing, {"append": searched}),
-        "import": (import_, imported_state, whole, {"new": new_store, "again": grown_store}),
-        "import weights": (
-            ("import", "out/foreign.json", "out/report/w.json"),
-            *(files, piecewise, {"new": foreign}),
+        "import": (
+            "import out/store.db out/mine",
+            imported_state,
+            whole,
+            {"new": new_store, "again": grown_store},
         ),
+        "import weights": ("import out/foreign.json out/report/w.json", *files_of, {"new": foreign}),
     }
     return {
-        name: [Command(start, prepare, words, state, allowed) for start, prepare in starts.items()]
-        for name, (words, state, allowed, starts) in rows.items()
+        name: [Command(start, make, tuple(shlex.split(line)), *of) for start, make in starts.items()]
+        for name, (line, *of, starts) in rows.items()
     }
 
 
@@ -263,9 +265,6 @@ def older_report(data, folder):
     command("report", folder / "older.json", "--out", folder / "report")
 
 
-# What a folder holds
-
-
 def vault_state(folder):
     """A vault in parts that can be compared: pages and revision numbers depend on how often it was begun."""
     path = folder / "vault"
@@ -349,11 +348,9 @@ def _sound(vault):
 
 
 def _terms(vault, name):
-    """Everything a keyword index holds: term, entry, field, place."""
     _rows(vault, f"CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, fts_{name}, instance)")
-    found = _rows(
-        vault, "SELECT t.term, e.id, t.col, t.offset FROM temp.terms t JOIN entries e ON e.rowid = t.doc"
-    )
+    places = "SELECT term, e.id, col, offset FROM temp.terms JOIN entries e ON e.rowid = doc"
+    found = _rows(vault, places)
     _rows(vault, "DROP TABLE temp.terms")
     return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
 
@@ -379,7 +376,6 @@ def weights_state(folder):
 
 
 def files(folder, pattern="report/*"):
-    """The text of each JSON file, and a digest of the others."""
     states = {}
     for path in sorted(p for p in folder.glob(pattern) if not p.name.startswith(".")):
         raw = path.read_bytes()
@@ -395,7 +391,6 @@ def files(folder, pattern="report/*"):
 
 
 def small(folder):
-    """The first entries and queries of the starter data set, with their vectors and judgments."""
     folder.mkdir()
     manifest = json.loads((STARTER / "dataset.json").read_text())
     kept = {}
@@ -413,7 +408,6 @@ def small(folder):
 
 
 def command(*words):
-    """Run one in this process; SystemExit when it fails."""
     try:
         main([str(word) for word in words], standalone_mode=True)
     except SystemExit as ended:

@@ -48,8 +48,6 @@ class Step:
 
 @dataclass(frozen=True)
 class Instant:
-    """So many seconds after the start."""
-
     seconds: float
 
 
@@ -170,6 +168,5 @@ def _changes(info, calls):
 
 def _ptrace(request, child, address, data):
     _libc.ptrace.restype = ctypes.c_long
-    return _libc.ptrace(
-        ctypes.c_long(request), ctypes.c_long(child), ctypes.c_void_p(address), ctypes.c_void_p(data)
-    )
+    numbers, pointers = map(ctypes.c_long, (request, child)), map(ctypes.c_void_p, (address, data))
+    return _libc.ptrace(*numbers, *pointers)

@@ -33,6 +33,7 @@ NAMES = ("acme", "acme-1", "acme_1", "a", "acme-acme", "0", "umbrella")
 """Tenants whose names begin, end or hold each other's."""
 HOSTILE = (*"ab01-_./\\A\0 ~%:*?'\"\n\u00e4\u2024", "..", "cortex-mem-", ".db", "acme", "../")
 QUERIES = ("mark", "marks of acme", "* OR mark", "umbrella mark", "what is the mark", '"mark', "cortex://user/")
+OFTEN = (*["searches"] * 3, *["readings"] * 2, "changes", "names", "uris")
 SCOPES = ("", "cortex://", "cortex://session/", "cortex://session/../", "%", "_", "/", "cortex://user/../session")
 
 
@@ -54,7 +55,6 @@ def one(rng, choices):
 
 
 def memory(tenant, at):
-    """An entry of a tenant; every tenant has one of the same id and URI."""
     home = f"cortex://{DIMENSIONS[at % 4]}/s{at % 3}/timeline"
     mark = f"mark<{tenant}>"
     if at % 5 == 0:
@@ -76,9 +76,8 @@ def owned(tenant, entries):
 
 
 def search(rng, tenant, own):
-    options = SearchOptions(
-        limit=int(rng.integers(1, 20)), threshold=-1.0, scope=one(rng, SCOPES), include_content=True
-    )
+    limit, scope = int(rng.integers(1, 20)), one(rng, SCOPES)
+    options = SearchOptions(limit=limit, threshold=-1.0, scope=scope, include_content=True)
     call = one(rng, (own.layered_semantic_search, own.semantic_search))
     for hit in call(one(rng, QUERIES), options):
         if f"mark<{tenant}>" not in hit.content or hit.content.count("mark<") != 1:
@@ -146,9 +145,7 @@ def work(number):
                 "names": lambda: name(rng, folder),
                 "uris": lambda: uri(rng),
             }
-            what = one(
-                rng, ("searches", "searches", "searches", "readings", "readings", "changes", "names", "uris")
-            )
+            what = one(rng, OFTEN)
             checks[what]()
             done[what] = done.get(what, 0) + 1
         for tenant in tenants:

@@ -9,6 +9,7 @@ import resource
 from contextlib import suppress
 
 import pytest
+from small import ATTACKS
 
 from steelyard.base.errors import SteelyardError
 from steelyard.base.fields import parse_number
@@ -22,49 +23,25 @@ from steelyard_eval.extensions.importers.text_systems import _without_footer, ar
 LENGTH, SECONDS = 400_000, 20
 
 
-ABSTRACT = "user/a/.abstract.md"
-
-
-def reading(importer):
-    return lambda at: importer.read(ForeignStore(at))
-
-
-def of(piece, before="", after=""):
-    return before + piece * (LENGTH // len(piece)) + after
-
-
-def noted(folder):
-    note = read_note(ForeignStore(folder), "a.md")
+def noted(store):
+    note = read_note(store, "a.md")
     return entry_of(note, Names([note]))
 
 
-FILES = {
-    "a heading of blanks": ("a.md", of(" ", "# a", "x"), noted),
-    "a heading of marks": ("a.md", of("#", "# a", "x"), noted),
-    "a link with many places": ("a.md", of(".md#", "]("), noted),
-    "an observation of blanks": ("a.md", of(" ", "- [a] ", "x"), reading(markdown.basic_memory)),
-    "blank lines before a section": ("a.md", of("\n", "a", "x"), reading(markdown.basic_memory)),
-    "blank lines in a memory": (ABSTRACT, of("\n", "**Added**: a", "x"), reading(cortex_mem)),
-    "remarks that are not closed": (ABSTRACT, of("<!-- source-hash: "), reading(cortex_mem)),
-    "topics that are not closed": ("topics", of("<top>"), reading(benchmark.trec)),
-    "documents that are not closed": ("docs", of("<DOC>"), reading(benchmark.trec)),
-    "marks that are not closed": ("docs", of("<", "<DOC><DOCNO>a</DOCNO>", "</DOC>"), reading(benchmark.trec)),
+OF_FILES = {
+    "a note": noted,
+    "basic memory": markdown.basic_memory.read,
+    "cortex": cortex_mem.read,
+    "trec": benchmark.trec.read,
 }
-TEXTS = {
-    "a number": (of("1", "", "x"), parse_number),
-    "the name of a system": (of(" ", "a", "x"), find_system),
-    "an array": (of('\\"', '{"', "}"), array_of),
-    "a profile": (of("profile/", "cortex://user/", "\n"), _is_profile),
-}
+OF_TEXTS = {"number": parse_number, "system": find_system, "array": array_of, "profile": _is_profile}
 
 
-def ended(target, *given):
-    """The exit code of a process that may take `SECONDS` of CPU."""
-
+def ended(target, given):
     def run():
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         with suppress(SteelyardError, ValueError):
-            target(*given)
+            target(given)
 
     process = multiprocessing.get_context("fork").Process(target=run)
     process.start()
@@ -72,64 +49,36 @@ def ended(target, *given):
     return process.exitcode
 
 
-@pytest.mark.parametrize("what", [*FILES, *TEXTS])
+@pytest.mark.parametrize("what", ATTACKS["expressions"])
 def test_a_reader_ends(tmp_path, what):
-    name, text, read = FILES.get(what) or ("", *TEXTS[what])
+    reader, name, before, piece, after = ATTACKS["expressions"][what]
+    text = before + piece * (LENGTH // len(piece)) + after
     if name:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert ended(read, tmp_path if name else text) == 0
+        assert ended(OF_FILES[reader], ForeignStore(tmp_path)) == 0
+    else:
+        assert ended(OF_TEXTS[reader], text) == 0
 
 
-@pytest.mark.parametrize(
-    ("line", "title"),
-    [
-        *(("# A title", "A title"), ("## closed ##", "closed"), ("###### six", "six"), ("####### seven", "")),
-        *(("#tag", ""), ("# ##", "#"), ("#  ", ""), ("# a # b", "a # b")),
-    ],
-)
+@pytest.mark.parametrize(("line", "title"), ATTACKS["headings"])
 def test_headings(line, title):
     """By CommonMark 4.2 (ATX headings), but for a heading of marks alone, which keeps one as its name."""
     assert heading_of(line) == title
 
 
-@pytest.mark.parametrize(
-    ("link", "names"),
-    [
-        ("[a](b.md)", ("b.md",)),
-        ("[a](<b.md#part>)", ("b.md",)),
-        ("[a](b.md#x.md)", ("b.md",)),
-        ("[a](https://b.example)", ()),
-    ],
-)
+@pytest.mark.parametrize(("link", "names"), ATTACKS["links"])
 def test_links(tmp_path, link, names):
     (tmp_path / "a.md").write_text(link)
-    assert read_note(ForeignStore(tmp_path), "a.md").links == names
+    assert read_note(ForeignStore(tmp_path), "a.md").links == tuple(names)
 
 
-@pytest.mark.parametrize(
-    ("line", "content", "context"),
-    [
-        ("- [tech] uses Rust (since May) ", "uses Rust", "since May"),
-        ("- [tech] (all of it)", "(all of it)", None),
-        ("- [tech] a (b) (c)", "a (b)", "c"),
-        ("- [tech] f(x)", "f(x)", None),
-        ("- [tech] a (b(c))", "a (b(c))", None),
-    ],
-)
+@pytest.mark.parametrize(("line", "content", "context"), ATTACKS["observations"])
 def test_observations(line, content, context):
     found = markdown._observation(line)
     assert (found["content"], found["context"]) == (content, context)
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("a\n\n---\n**Added**: 2026-01-01\n", "a"),
-        ("a\n<!-- source-hash: 1 -->", "a"),
-        ("a\n<!-- source-hash: 1", "a\n<!-- source-hash: 1"),
-        ("a\n**Added**: 1\nb\n", "a\n**Added**: 1\nb\n"),
-    ],
-)
+@pytest.mark.parametrize(("text", "left"), ATTACKS["remarks"])
 def test_a_remark_at_the_end(text, left):
     assert _without_footer(text) == left

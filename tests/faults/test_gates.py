@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from small import one_message, steelyard
+from small import ATTACKS, one_message, steelyard
 
 from steelyard.base.errors import ConfigError, MachineError
 from steelyard.base.files import LIMIT, cache_folder, read_bytes, unpacked, write_text
@@ -112,11 +112,7 @@ class TestStrictness:
 
 
 class TestEnvironment:
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [("SOURCE_DATE_EPOCH", v) for v in ("abc", "\u00b2", "9" * 30, "-", "1e400", "nan", "1.5", "-5")]
-        + [("EMBEDDING_DIM", v) for v in ("9" * 5000, "\u00b2", "1e3", "0")],
-    )
+    @pytest.mark.parametrize(("name", "value"), ATTACKS["environment"])
     def test_a_date_or_a_dimension_that_is_none(self, folder, tmp_path, name, value):
         words = {
             "SOURCE_DATE_EPOCH": ("tune", folder, "fts", "--out", tmp_path / "w.json"),

@@ -10,6 +10,7 @@ import sqlite3
 import sys
 from collections import Counter
 from contextlib import closing
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -50,7 +51,7 @@ WALKS |= {"join"}
 KNOWN = DatasetIndex({"m1": 0}, {"q1": 0}, {"token": 0}, {"q1": "token"})
 
 
-def operations(run) -> int:
+def operations(run):
     counted = 0
 
     def see(frame, event, called):
@@ -84,89 +85,34 @@ def grows(make, read, least=1.1):
     assert 0 < least * one <= two < 2.5 * one, (one, two)
 
 
-def keys(n):
-    return ", ".join(f'"k{at}": 0' for at in range(n))
-
-
 def named(n):
     return {f"k{at}": at for at in range(n)}
 
 
-def lines(make):
-    return lambda n: "".join(f"{make(at)}\n" for at in range(n))
+DATA = json.loads(Path(__file__).with_name("growth.json").read_text("utf-8"))
+"""Texts: parts as they are, and [a part, what stands between] as often as the size says, {at} its number."""
 
 
-# What readers read, by name: of a size
+def written(part, at=0):
+    return (part if isinstance(part, str) else json.dumps(part)).replace("{at}", str(at))
 
 
-LINES = {
-    "distinct": lambda at: f'{{"id": "e{at}", "text": "word{at}"}}',
-    "the same": lambda at: '{"id": "m1", "text": "token"}',
-    "broken": lambda at: "x",
-}
-OF_A_SET = {
-    "dataset.json: a key twice": ("dataset.json", lambda n: f'{{{keys(n)}, "k{n - 1}": 1}}'),
-    "dataset.json: files": ("dataset.json", lambda n: f'{{"name": "x", "files": {{{keys(n)}}}}}'),
-    **{f"corpus: entries, {what}": ("corpus.jsonl", lines(make)) for what, make in LINES.items()},
-    "corpus: a key twice": ("corpus.jsonl", lambda n: f'{{{keys(n)}, "k{n - 1}": 1}}\n'),
-    "corpus: tags": (
-        "corpus.jsonl",
-        lambda n: json.dumps({"id": "m1", "text": "x", "tags": [str(i) for i in range(n)]}),
-    ),
-    "corpus: relations": (
-        "corpus.jsonl",
-        lambda n: json.dumps(
-            {"id": "m1", "text": "x", "relations": [{"type": "a", "target": str(i)} for i in range(n)]}
-        ),
-    ),
-    **{f"queries, {what}": ("queries.jsonl", lines(make)) for what, make in LINES.items()},
-    "queries: filter": ("queries.jsonl", lambda n: f'{{"id": "q1", "text": "x", "filter": {{{keys(n)}}}}}\n'),
-    "qrels: unknown": ("qrels.txt", lines(lambda at: f"q{at} 0 m1 1")),
-    "qrels: broken": ("qrels.txt", lines(lambda at: "x")),
-    "log: acts": ("feedback.jsonl", lines(lambda at: '{"schema_version": 1, "query_id": "a", "actions": []}')),
-}
+def text_of(*parts):
+    def make(n):
+        made = (
+            part[1].join(written(part[0], at) for at in range(n)) if isinstance(part, list) else written(part)
+            for part in parts
+        )
+        return "".join(made).replace("{last}", str(n - 1))
+
+    return make
 
 
 WEIGHTS = find_system("fts").config().to_json()
 
 
-def weights(**changes):
-    return json.dumps({**WEIGHTS, **changes})
-
-
-OF_WEIGHTS = {
-    "by_intent": lambda n: weights(by_intent={f"i{at}": "fts" for at in range(n)}),
-    "retrievers": lambda n: weights(retrievers={name: {} for name in named(n)}),
-    "recorded lists": lambda n: weights(system="lists", retrievers={name: {} for name in named(n)}, strategy="k1"),
-    "strategy": lambda n: weights(strategy=f"rrf({', '.join(['fts'] * n)})"),
-    "brackets": lambda n: weights(strategy="rrf(" * n),
-    "nested": lambda n: "[" * n,
-}
-
-
-STRICT = {
-    "a key twice at the end": lambda n: f'{{{keys(n)}, "k{n - 1}": 1}}',
-    "every key twice": lambda n: f"{{{keys(n)}, {keys(n)}}}",
-    "objects": lambda n: "[" + ", ".join(['{"a": 1}'] * n) + "]",
-}
-
-
-def logged(**record):
-    stamp = {"schema_version": 1, "timestamp": "2026-01-01T00:00:00Z"}
-    return json.dumps({**stamp, "query_id": "a", "user_query": "token", **record})
-
-
-HITS = [{"object_id": "m1", "position": 1, "interleaved": "x"}, {"object_id": "m2", "position": 2}]
-ACT = {"action_name": "accepted", "object_id": "m1"}
-LOGS = {
-    "acts on one impression": lambda n: "\n".join([logged(hits=HITS), *[logged(actions=[ACT])] * n]),
-    "distinct acts on one": lambda n: "\n".join(
-        [logged(hits=HITS), *(logged(actions=[{**ACT, "object_id": f"m{at}"}]) for at in range(n))]
-    ),
-    "impressions that wait": lines(lambda at: logged(query_id=f"i{at}", client_id=f"c{at}", hits=HITS)),
-    "impressions of one id": lines(lambda at: logged(client_id=f"c{at}", hits=HITS)),
-    "acts on nothing": lines(lambda at: logged(query_id=f"i{at}", actions=[ACT])),
-}
+def weights(changes, key, *parts):
+    return lambda n: json.dumps({**WEIGHTS, **changes, key: json.loads(text_of(*parts)(n))})
 
 
 TEXT = " ".join(f"w{at}" for at in range(100))
@@ -183,27 +129,9 @@ SESSIONS = {
 }
 
 
-UBI = {
-    "queries": lines(lambda at: json.dumps({"query_id": str(at), "query_response_hit_ids": ["a"]})),
-    "hits": lambda n: json.dumps({"query_id": "1", "query_response_hit_ids": ["a"] * n}),
-}
-
-
-RUNS = {
-    "one list": lines(lambda at: f"q1 Q0 e{at} {at} {at} x"),
-    "the same line": lines(lambda at: "q1 Q0 e 1 1 x"),
-    "ties": lines(lambda at: f"q1 Q0 e{at} 1 1 x"),
-}
-
-
 def baseline(n):
-    own = {"id": "q", "values": [0, 0, 0], "anchor": None, "first": [], "broken": {}}
-    own |= {"list_hash": "", "scores_hash": ""}
-    kept = {"label": "a", "kind": "system", "written": "fts", "strategy": "fts", "limit": 1, "configuration": "",
-            "deep": True, "anchor_date": "", "anchor_deep": True, "lists": [own] * n}  # fmt: skip
-    names = ("tool", "date", "dataset", "split", "embedder", "dialect", "platform", "because")
-    record = {**dict.fromkeys(names, ""), "schema_version": 1, "limit": 1, "contenders": [kept]}
-    record["hashes"] = dict.fromkeys(("corpus", "queries", "labels", "sources"), "")
+    (kept,) = DATA["baseline"]["contenders"]
+    record = {**DATA["baseline"], "contenders": [{**kept, "lists": kept["lists"] * n}]}
     return json.dumps({**record, SEAL: hashed(record)})
 
 
@@ -213,14 +141,6 @@ def results(n):
     return render(Result("compare", answer, Provenance("t", DataFacts("x")), rows))
 
 
-OTHERS = {
-    "baseline": (baseline, lambda path: load_baseline(path, "")),
-    "judgments": (
-        lines(lambda at: json.dumps({"query": f"q{at}", "entry": "e", "grade": 1, "note": "", "at": ""})),
-        read_judgments,
-    ),
-    "results": (results, load_result),
-}
 HELD = {
     "entries": lambda n: [Entry(f"e{at}", "token") for at in range(n)],
     "unknown fields": lambda n: [Entry("e", "token", extra={name: [name] for name in named(n)})],
@@ -233,93 +153,20 @@ MEMORIES = {
 }
 
 
-def database(statements):
+def database(name, columns, values):
     def make(path, n):
         with closing(sqlite3.connect(path)) as db, db:
-            for statement in statements(n):
-                db.execute(statement)
+            db.execute(f"CREATE TABLE {name} ({columns})")
+            for at in range(n):
+                db.execute(f"INSERT INTO {name} VALUES ({written(values, at)})")
 
     return make
-
-
-def table_of(name, columns, values):
-    def statements(n):
-        yield f"CREATE TABLE {name} ({columns})"
-        yield from (f"INSERT INTO {name} VALUES ({values(at)})" for at in range(n))
-
-    return statements
-
-
-def moltnet(n):
-    names = "title content entry_type injection_risk importance access_count created_at updated_at"
-    row = dict.fromkeys([*names.split(), "last_accessed_at", "diary_id"])
-    rows = [
-        {**row, "id": f"e{at}", "content": "token", "tags": "{a,b}", "injection_threats": "[]"} for at in range(n)
-    ]
-    return json.dumps({"diaries": [], "diary_entries": rows, "entry_relations": []})
-
-
-ENTRY = {"id": "e", "text": "token"}
-MEMORY_FILE = "memory.jsonl"
-
-
-def entity(name, *said):
-    record = {"type": "entity", "name": name, "entityType": "x", "observations": said}
-    return json.dumps(record, separators=(",", ":"))
-
-
-ITEMS = "prefix, key, value, created_at, updated_at"
-STORES = {
-    "rows of a table": ("t.csv", lambda n: "id,text\n" + "".join(f"e{at},token\n" for at in range(n))),
-    "a list of objects": ("t.json", lambda n: json.dumps([{**ENTRY, "id": str(at)} for at in range(n)])),
-    "a key twice": ("t.json", lambda n: f'{{{keys(n)}, "k{n - 1}": 1}}'),
-    "observations": (MEMORY_FILE, lambda n: entity("e", *["token"] * n)),
-    "entities on a line": (MEMORY_FILE, lambda n: "".join(entity(str(at), "token") for at in range(n))),
-    "one entity on all lines": (MEMORY_FILE, lines(lambda at: entity("e", str(at)))),
-    "points of a database": (
-        "t.jsonl",
-        lines(lambda at: json.dumps({"id": at, "payload": {"text": "a b", "said": f"c {at}"}, "vector": [1, at]})),
-    ),
-    "sentences of a row": (
-        "t.json",
-        lambda n: json.dumps([{"text": "a\nb" * n, "said": [f"c {at}" for at in range(n)]}]),
-    ),
-    "what a message has beside it": (
-        "t/tenants/x/session/s/a.md",
-        lambda n: (
-            "# \U0001f464 User\n\n**ID**: `m1`  \n**Timestamp**: 2026-01-01 00:00:00 UTC\n\n"
-            "## Content\n\ntoken\n\n"
-            f"## Metadata\n\n```json\n{{{keys(n)}}}\n```\n"
-        ),
-    ),
-    "rows of moltnet": ("export.json", moltnet),
-    "front matter": ("n/a.md", lambda n: "---\n" + "".join(f"k{at}: 1\n" for at in range(n)) + "---\ntoken\n"),
-    "front matter that is none": ("n/a.md", lambda n: "---\nx: y: z\n" + "a: 1\n" * n + "---\ntoken\n"),
-    "paths": ("n/a.md", lambda n: "".join(f"[x](../{at}.md#p) " for at in range(n))),
-    "an index": ("n/MEMORY.md", lambda n: "".join(f"- [x](MEMORY.md) - {at}\n" for at in range(n))),
-    "links": ("n/a.md", lambda n: "".join(f"[[{at}]] #t{at}\n" for at in range(n))),
-}
-DATABASES = {
-    "rows of a database": table_of("t", "id, text", lambda at: f"'e{at}', 'token'"),
-    "items of langgraph": table_of("store", ITEMS, lambda at: f"'p', 'k{at}', '{{\"text\": \"token\"}}', '', ''"),
-}
-
-
-ANSWERS = {
-    "ids": lambda n: json.dumps(list(range(n))),
-    "hits": lambda n: json.dumps({"hits": [{"id": str(at)} for at in range(n)]}),
-    "wraps of the first hit": lambda n: json.dumps([{f"w{at}": {"id": 1} for at in range(n)}, *[{}] * n]),
-    "a long number": lambda n: f"[{'9' * n}]",
-}
 
 
 MEMBERS = {
     "members": lambda n: gzip.compress(b"a") * n,
     "padding": lambda n: gzip.compress(b"a") + b"\0" * 1000 * n,
 }
-
-
-# Ways to read them
 
 
 def read_ubi_log(path):
@@ -346,10 +193,6 @@ def read_answer(text):
         HttpSearch("http://h/{query}").ask(Asked(), 10)
 
 
-def store_of(name):
-    return lambda path: load_store(path / name.partition("/")[0])
-
-
 def model(n):
     _, arrays = LsaEmbedder(named(n), np.zeros(n, np.float32), np.zeros((n, 1), np.float32)).to_arrays()
     return arrays
@@ -373,14 +216,22 @@ def stored(entries):
     return make
 
 
+def laid_out(what, kind, read):
+    return {f"{what}, {name}": (kind, text_of(*parts), read) for name, parts in DATA[what].items()}
+
+
 CASES = {
-    **{f"set, {what}": ("set", own, check) for what, own in OF_A_SET.items()},
-    **{f"weights, {what}": ("file", make, SearchConfig.load) for what, make in OF_WEIGHTS.items()},
-    **{f"json, {what}": ("text", make, STRICT_JSON.decode) for what, make in STRICT.items()},
-    **{f"log, {what}": ("file", make, lambda path: read_log(path, KNOWN, 2e9)) for what, make in LOGS.items()},
+    **{
+        f"set, {name}": ("set", lambda n, own=own: {own[0]: text_of(*own[1:])(n)}, check)
+        for name, own in DATA["set"].items()
+    },
+    **{f"weights, {name}": ("file", weights(*own), SearchConfig.load) for name, own in DATA["weights"].items()},
+    "weights, nested": ("file", text_of(["[", ""]), SearchConfig.load),
+    **laid_out("json", "text", STRICT_JSON.decode),
+    **laid_out("log", "file", lambda path: read_log(path, KNOWN, 2e9)),
     "an act looks for its impression": (
         "file",
-        lines(lambda at: logged(query_id=f"i{at}", hits=HITS)),
+        text_of(*DATA["an act looks for its impression"]),
         lambda path: append_act(path, "none", "m1", "accepted"),
     ),
     **{
@@ -388,9 +239,11 @@ CASES = {
         for what, make in SESSIONS.items()
     },
     "names that begin alike": ("text", lambda n: n, read_names),
-    **{f"ubi, {what}": ("file", make, read_ubi_log) for what, make in UBI.items()},
-    **{f"run, {what}": ("file", make, read_run) for what, make in RUNS.items()},
-    **{what: ("file", *own) for what, own in OTHERS.items()},
+    **laid_out("ubi", "file", read_ubi_log),
+    **laid_out("run", "file", read_run),
+    "baseline": ("file", baseline, lambda path: load_baseline(path, "")),
+    "judgments": ("file", text_of(*DATA["judgments"]), read_judgments),
+    "results": ("file", results, load_result),
     "a recording": ("folder", recording, load_recording),
     **{f"vault, {what}": ("place", stored(make), read_vault) for what, make in HELD.items()},
     "a model": ("text", model, LsaEmbedder.from_arrays),
@@ -399,16 +252,20 @@ CASES = {
         for what, make in MEMORIES.items()
     },
     **{
-        f"store, {what}": ("folder", lambda n, own=own: {own[0]: own[1](n)}, store_of(own[0]))
-        for what, own in STORES.items()
+        f"store, {name}": (
+            "folder",
+            lambda n, own=own: {own[0]: text_of(*own[1:])(n)},
+            lambda path, own=own: load_store(path / own[0].partition("/")[0]),
+        )
+        for name, own in DATA["store"].items()
     },
-    **{f"store, {what}": ("place", database(own), load_store) for what, own in DATABASES.items()},
+    **{f"store, {name}": ("place", database(*own), load_store) for name, own in DATA["database"].items()},
     "the folders of a program": (
         "folder",
         projects,
         lambda path: list(homes({"BASIC_MEMORY_CONFIG_DIR": str(path)})),
     ),
-    **{f"answer, {what}": ("text", make, read_answer) for what, make in ANSWERS.items()},
+    **laid_out("answer", "text", read_answer),
     **{f"gzip, {what}": ("text", make, unpacked) for what, make in MEMBERS.items()},
 }
 """Name -> where it lies (a text is read as it is made), how it is made of a size, and its reader."""
@@ -419,7 +276,7 @@ def laid(place, kind, make, n):
     if kind == "text":
         return make(n)
     if kind == "set":
-        return small.written(place / str(n), **{make[0]: make[1](n)})
+        return small.written(place / str(n), **make(n))
     if kind == "place":
         make(path, n)
     elif kind == "file":

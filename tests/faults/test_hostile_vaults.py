@@ -7,11 +7,9 @@ import itertools
 import json
 from pathlib import Path
 
-import apsw
 import numpy as np
 import pytest
-import sqlite_vec
-from small import one_message, steelyard
+from small import ATTACKS, loosened, one_message, steelyard
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
@@ -46,16 +44,9 @@ def make(path):
 
 
 def tamper(path, *statements):
-    """Run any SQL on the file, as somebody with another program could."""
     for sql in statements:
-        db = apsw.Connection(str(path))
-        db.enable_load_extension(True)
-        db.load_extension(sqlite_vec.loadable_path())
-        db.create_collation("evil", lambda a, b: (a > b) - (a < b))
-        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
-        db.config(apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1)
-        db.execute(sql)
-        db.close()
+        with loosened(path) as db:
+            db.execute(sql)
 
 
 class TestSqlOfTheFile:
@@ -84,26 +75,14 @@ class TestSqlOfTheFile:
         assert not (tmp_path / "written").exists()
 
 
-FOREIGN = DATA["foreign"]
-
-
-@pytest.mark.parametrize("foreign", FOREIGN)
+@pytest.mark.parametrize("foreign", DATA["foreign"])
 def test_what_steelyard_does_not_write_is_refused_at_the_door(path, foreign):
-    tamper(path, *FOREIGN[foreign])
+    tamper(path, *DATA["foreign"][foreign])
     before = path.read_bytes()
 
     for words in (["search", path, "token"], ["index", path, "--rebuild"]):
         assert "data set into" in one_message(steelyard(*words), 2)
     assert path.read_bytes() == before
-
-
-DENIED = (
-    *("ATTACH ':memory:' AS o", "VACUUM", "VACUUM INTO '/tmp/x'", "ANALYZE", "UPDATE sqlite_schema SET sql = ''"),
-    *("CREATE VIEW v AS SELECT 1", "CREATE TEMP TABLE t(x)", "CREATE TABLE t(x)", "SELECT load_extension('x')"),
-    *("CREATE VIRTUAL TABLE fts_x USING fts4(x)", "PRAGMA writable_schema = on", "SELECT printf('x')"),
-    *("PRAGMA temp_store_directory = '/'", "SELECT randomblob(1)", "SELECT * FROM pragma_database_list"),
-    *("INSERT INTO fts_content_data VALUES(1, x'00')", "ALTER TABLE entries ADD COLUMN x TEXT"),
-)
 
 
 class TestTheConnection:
@@ -112,7 +91,7 @@ class TestTheConnection:
         with Vault(path) as vault:
             yield vault
 
-    @pytest.mark.parametrize("sql", DENIED)
+    @pytest.mark.parametrize("sql", ATTACKS["denied"])
     def test_what_no_statement_of_ours_needs_is_denied(self, vault, sql):
         with pytest.raises(VaultError, match="is damaged"):
             vault._db.run(sql)
@@ -148,17 +127,12 @@ class TestTheConnection:
 
 def tamper_types(path, table, statement):
     """Put values into a strict table that its columns refuse."""
-    db = apsw.Connection(str(path))
-    [(rules,)] = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,))
-    db.close()
+    with loosened(path) as db:
+        [(rules,)] = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,))
     without = rules.replace(" STRICT", "").replace("NOT NULL", "")
     change = "UPDATE sqlite_schema SET sql = '{}' WHERE name = '{}'"
-    tamper(
-        path,
-        change.format(without.replace("'", "''"), table),
-        statement,
-        change.format(rules.replace("'", "''"), table),
-    )
+    looser, strict = (change.format(own.replace("'", "''"), table) for own in (without, rules))
+    tamper(path, looser, statement, strict)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -202,18 +176,15 @@ def test_relations_refuse_other_types(path, values, odd):
         vault.edges(["a"])
 
 
-WORDS = DATA["words"]
-
-
 @pytest.mark.parametrize("system", ["bm25", "moltnet", "soleri"])
-@pytest.mark.parametrize("odd", WORDS)
+@pytest.mark.parametrize("odd", DATA["words"])
 def test_stored_words_of_other_types_are_damage(tmp_path, monkeypatch, odd, system):
     monkeypatch.setattr("steelyard.stores.sqlite.words.WORTH_STORING", 0)
     path = tmp_path / "stranger.db"
     with Vault(path, create=True) as vault:
         vault.upsert([Entry("a", text="token"), Entry("b", text="other token")])
         vault.ensure_words(analyses(SYSTEMS.values()))
-    tamper_types(path, *WORDS[odd])
+    tamper_types(path, *DATA["words"][odd])
 
     assert steelyard("search", path, "token", "--system", system).exit_code in (0, 2)
 

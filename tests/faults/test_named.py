@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -27,25 +25,10 @@ ORIGIN = ("--install", f"git+https://git.example.org/a/b.git@{'1f' * 20}")
 
 
 @pytest.fixture
-def heard():
-    """The paths that a server on the loopback address was asked for, and its address."""
-    paths = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            paths.append(self.path)
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b'["m1"]')
-
-        def log_message(self, *_):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield paths, f"http://127.0.0.1:{server.server_address[1]}/s?q={{query}}"
-    server.shutdown()
-    server.server_close()
+def heard(serve):
+    """What a server on the loopback address was asked, and its address."""
+    url, asked = serve(lambda _: (small.answer(b'["m1"]'), True))
+    return asked, url
 
 
 @pytest.fixture
@@ -74,7 +57,7 @@ def outside(folder):
     return [*absolute, "../../secret.run", "link.run", "elsewhere/secret.json", "../set/../../secret.run"]
 
 
-ASKING = ["URL", "today=URL", "HTTP://h/?q={query}", "file:///etc/passwd", "os:system", "$(id)", "|id", "a.py"]
+ASKING = small.ATTACKS["who asks or runs"]
 
 
 class TestADataSet:

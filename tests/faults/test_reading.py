@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+import small
 
 from steelyard.base.errors import VaultError
 from steelyard.config import SearchConfig
@@ -14,7 +14,6 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault, words
 from steelyard.systems import SYSTEMS, find_system
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
 
@@ -64,7 +63,7 @@ def files(path):
 def test_a_command_that_reads_changes_no_byte(path, starter, tmp_path, name):
     before = files(path)
     names = {"VAULT": path, "other=VAULT": f"other={path}", "LOG": tmp_path / "log", "ID": starter.entries[0].id}
-    outcome = CliRunner().invoke(main, [str(names.get(word, word)) for word in READS[name]])
+    outcome = small.steelyard(*(names.get(word, word) for word in READS[name]))
     assert outcome.exit_code == 0, outcome.output
     assert files(path) == before
 
@@ -83,7 +82,7 @@ def test_what_a_killed_writer_left_is_read_and_stays_where_it_is(path):
     killed_writer(path)
     before = files(path)
     assert before["memory.db-wal"]
-    outcome = CliRunner().invoke(main, ["search", str(path), "token written last"])
+    outcome = small.steelyard("search", path, "token written last")
     assert "late" in outcome.output
     assert files(path) == before
     with Vault(path) as vault:  # a writer clears it away
@@ -95,7 +94,7 @@ def test_a_file_of_another_journal_mode_keeps_it(path):
     with Vault(path) as vault:
         vault._db.execute("PRAGMA journal_mode = delete")
     before = files(path)
-    assert CliRunner().invoke(main, ["search", str(path), "token"]).exit_code == 0
+    assert small.steelyard("search", path, "token").exit_code == 0
     assert files(path) == before
 
 

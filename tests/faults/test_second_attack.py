@@ -5,14 +5,12 @@ import fcntl
 import gzip
 import json
 import os
-import socket
-import threading
 from collections import Counter
 from contextlib import suppress
 
 import numpy as np
 import pytest
-from small import steelyard
+from small import ATTACKS, answer, steelyard
 
 import steelyard.feedback as feedback
 from steelyard.base.errors import ConfigError, DataError, MachineError
@@ -54,46 +52,11 @@ class TestKeys:
         assert told.startswith("invalid key ")
         assert echo[4:-4] not in told
 
-    @pytest.mark.parametrize("name", ["key", "api_key", "apikey", "access_token", "X-Auth", "sig", "password"])
+    @pytest.mark.parametrize("name", ATTACKS["names of keys"])
     def test_a_key_in_an_address_is_masked(self, name):
         url = f"https://h/s?q={{query}}&{name}={KEY}&size=3"
         assert masked(url) == f"https://h/s?q={{query}}&{name}=***&size=3"
         assert KEY not in repr(HttpSearch(url))
-
-
-@pytest.fixture
-def serve():
-    """A server of raw answers: from the number of a request to its bytes, and whether the connection stays."""
-    servers = []
-
-    def start(behave):
-        server = socket.create_server(("127.0.0.1", 0))
-        servers.append(server)
-        asked = []
-
-        def run():
-            while True:
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                with connection:
-                    stays = True
-                    while stays and connection.recv(65536):
-                        asked.append(1)
-                        body, stays = behave(len(asked))
-                        connection.sendall(body)
-
-        threading.Thread(target=run, daemon=True).start()
-        return f"http://127.0.0.1:{server.getsockname()[1]}/s?q={{query}}", asked
-
-    yield start
-    for server in servers:
-        server.close()
-
-
-def answer(body, status="200 OK"):
-    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % (status.encode(), len(body)) + body
 
 
 class TestAnEndpoint:
@@ -134,21 +97,12 @@ class TestAnEndpoint:
         assert (outcome.exit_code, KEY in outcome.output, " ".join(KEY) in outcome.output) == (2, False, False)
 
 
-HOSTILE = ['a"\n}\nrank-profile evil {', "a)", "*", "title^9", "a b", "", "é", "a\x1b[2J", "text: 1", "a.b(c)"]
-
-
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", ATTACKS["hostile names"])
 @pytest.mark.parametrize("keywords", ["fts", "bm25"])
 def test_no_export_holds_a_hostile_name(target, name, keywords):
     """By every exporter and in every place of a configuration that a file may fill with a name of its own."""
-    strategies = {
-        "echovault": "tiered(fts, min_results=3, then=weighted_sum(0.4*fts, 0.6*vector, normalize=max))",
-        "moltnet": "weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life=69h), 0*importance)",
-        "soleri": "weighted_sum(0.5*tfidf, 0.5*cosine)",
-        "elasticsearch": f"rrf({keywords}, vector, k=60)",
-    }
-    strategy = strategies.get(target, f"rrf({keywords}, vector, k=60)")
+    strategy = ATTACKS["exported strategies"].get(target, f"rrf({keywords}, vector, k=60)")
     record = find_system("plain").config(10).to_json() | {"strategy": strategy, "by_intent": {}}
     record["retrievers"] = {
         one: RetrieverConfig(depth=20, field_weights={name: 2.0}, model=name).to_json() | {"filters": "before_cut"}
@@ -237,6 +191,9 @@ class TestALog:
 KNOWN = {"entries": {"m1": 0}, "by_id": {"q1": 0}, "by_text": {"token": 0}, "texts": {"q1": "token"}}
 
 
+ACT = '{"schema_version":1,"query_id":"a","actions":[{"action_name":"accepted","object_id":"m1"}]}'
+
+
 def impression(name, **more):
     hits = [{"object_id": "m1", "position": 1}]
     stamp = {"schema_version": 1, "timestamp": "2026-01-01T00:00:00Z", "client_id": name}
@@ -249,7 +206,7 @@ class TestWhatWaits:
         held = waiting.Waiting()
         line = decode(impression("a").encode())
         assert list(held.put(line, 1, 10)) == []
-        act = decode(b'{"schema_version":1,"query_id":"a","actions":[{"action_name":"accepted"}]}')
+        act = decode(ACT.encode())
         list(held.act(act, 10))
         first = line.actions
         list(held.act(act, 10))
@@ -265,8 +222,7 @@ class TestWhatWaits:
 
     def test_acts_on_what_went_are_counted(self, tmp_path, monkeypatch):
         monkeypatch.setattr(waiting, "ROOM", 10)
-        act = '{"schema_version":1,"query_id":"a","actions":[{"action_name":"accepted","object_id":"m1"}]}'
-        (tmp_path / "log").write_text(f"{impression('a')}\n{act}\n")
+        (tmp_path / "log").write_text(f"{impression('a')}\n{ACT}\n")
         census = read_log(tmp_path / "log", DatasetIndex(**KNOWN), 2e9).census
         assert (census.impressions, census.acts) == (1, 0)
         assert dict(census.rejected) == {"acts on an impression that is not in the log, or long past": 1}
@@ -296,18 +252,23 @@ class TestCompressed:
     [*((ids, "x", False) for ids in (7, {"a": 1}, "abc", True)), (["a"], "\ud800", True)],
 )
 def test_odd_lines_of_ubi_are_left_out(tmp_path, ids, query, counted):
-    line = {"query_id": "1", "user_query": query, "query_response_hit_ids": ids}
+    line, faults = {"query_id": "1", "user_query": query, "query_response_hit_ids": ids}, Counter()
     (tmp_path / "u").write_text(json.dumps(line))
-    faults = Counter()
     assert list(read_ubi([tmp_path / "u"], Corpus([]), "", faults)) == []
     assert faults.total() == 1 or not counted
 
 
-@pytest.mark.parametrize("what", ["none", "cut", "doubled", "of another query", "1e308", "limit"])
-def test_odd_baselines_that_are_sealed_again_end_in_one_message(folder, what):
-    path = folder / "b.json"
-    words = ("gate", folder, "--baseline", path)
+@pytest.fixture
+def baseline(folder):
+    """A baseline of the folder, and what gates it."""
+    words = ("gate", folder, "--baseline", folder / "b.json")
     assert steelyard(*words, "bm25", "--update", "--because", "x", "--embedder", "none").exit_code == 0
+    return folder / "b.json", words
+
+
+@pytest.mark.parametrize("what", ["none", "cut", "doubled", "of another query", "1e308", "limit"])
+def test_odd_baselines_that_are_sealed_again_end_in_one_message(baseline, what):
+    path, words = baseline
     record = STRICT_JSON.decode(path.read_text())
     del record[SEAL]
     (kept,) = record["contenders"]
@@ -321,12 +282,10 @@ def test_odd_baselines_that_are_sealed_again_end_in_one_message(folder, what):
         assert steelyard(*words, *more).exit_code == 2
 
 
-def test_a_baseline_is_read_by_query_and_not_by_line(folder):
-    words = ("gate", folder, "--baseline", folder / "b.json")
-    assert steelyard(*words, "bm25", "--update", "--because", "x", "--embedder", "none").exit_code == 0
+def test_a_baseline_is_read_by_query_and_not_by_line(folder, baseline):
     rows = (folder / "queries.jsonl").read_text().splitlines()
     (folder / "queries.jsonl").write_text("\n".join(reversed(rows)))
-    assert steelyard(*words).exit_code == 0
+    assert steelyard(*baseline[1]).exit_code == 0
 
 
 def test_a_pipe_among_memories_is_left_out(tmp_path):

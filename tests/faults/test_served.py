@@ -24,6 +24,7 @@ import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from served import HELLO, Asking, lacking
+from small import ATTACKS
 
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
@@ -238,13 +239,7 @@ def test_who_may_not_gets_a_status_and_nothing_else(port):
 
 RAW = (
     b"GET /mcp HTTP/1.1\r\nHost: a\r\n" + b"".join(b"X-%d: %s\r\n" % (at, b"y" * 1000) for at in range(200)),
-    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n{}",
-    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}",
-    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    b"POST /mcp HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: 99999999999999999999\r\n\r\n",
-    b"GET http://example.com/mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-    b"GET /mcp HTTP/1.1\r\n\r\n",
-    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    *(text.encode("latin-1") for text in ATTACKS["broken requests"]),
     b"\r\n" * 5000,
 )
 

@@ -48,22 +48,12 @@ def clean():
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
 
 
+AT_NIGHT = [("record", "tune", "reindex", "report", "export"), *([("serve",)] if find_spec("mcp") else [])]
+KILLED = [("index",), *(pytest.param(names, marks=pytest.mark.nightly) for names in AT_NIGHT)]
+
+
 class TestMoments:
-    @pytest.mark.parametrize(
-        "names",
-        [
-            ("index",),
-            pytest.param(("record", "tune", "reindex", "report", "export"), marks=pytest.mark.nightly),
-            pytest.param(
-                ("serve",),
-                marks=[
-                    pytest.mark.nightly,
-                    pytest.mark.skipif(find_spec("mcp") is None, reason="the extra serve is not installed"),
-                ],
-            ),
-        ],
-        ids=" ".join,
-    )
+    @pytest.mark.parametrize("names", KILLED, ids=" ".join)
     def test_a_command_that_is_killed_or_interrupted_loses_nothing_and_goes_on(self, names):
         count = os.environ.get("STEELYARD_KILLS", "2")  # compare and demo: make campaign
         for figures in script("kill.py", "--count", count, *names):
@@ -139,23 +129,19 @@ class TestMeanwhile:
             assert vault.vectors_of(SPACE, ["a"])["a"].tolist() == [0, 1]
 
 
-# Disks
-
-
-WRITES = (
-    *("index", "record", "compare"),
-    *(pytest.param(name, marks=pytest.mark.nightly) for name in ("reindex", "tune", "report", "import", "demo")),
-)
+WRITES = ("index", "record", "compare")
+MORE = (pytest.param(name, marks=pytest.mark.nightly) for name in ("reindex", "tune", "report", "import", "demo"))
 
 
 @pytest.fixture
 def place(tmp_path):
     """A small disk, mounted; `remounted(place)` makes it read-only."""
     (tmp_path / "out").mkdir()
-    with everything.disk(tmp_path, "size=8m") as out:
-        if out is None:
-            pytest.skip("no tmpfs can be mounted here")
-        yield out
+    try:
+        with everything.disk(tmp_path, "size=8m") as out:
+            yield out
+    except everything.NoDiskError as error:
+        pytest.skip(error.__doc__)
 
 
 def remounted(place):
@@ -163,15 +149,16 @@ def remounted(place):
     return place
 
 
-@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("name", [*WRITES, *MORE])
 def test_on_a_full_disk_files_are_old_or_whole_and_on_one_that_is_read_only_nothing_changes(name, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1780000000")
-    for yard in everything.yards(name):
-        done = [everything.full_disk(None, yard, pages) for pages in (0, 9, 100)]
-        done.append(everything.read_only(None, yard))
-        if any("no file system could be mounted" in one for one in done):
-            pytest.skip("no tmpfs can be mounted here")
-        assert done[0]["full disks that were refused"] == 1
+    try:
+        for yard in everything.yards(name):
+            done = [everything.full_disk(None, yard, pages) for pages in (0, 9, 100)]
+            everything.read_only(None, yard)
+            assert done[0]["full disks that were refused"] == 1
+    except everything.NoDiskError as error:
+        pytest.skip(error.__doc__)
 
 
 def test_a_column_is_never_short(place):

@@ -12,11 +12,8 @@ ROWS = [[cell.strip() for cell in line.split(" | ")] for line in LINES]
 WAYS = [row for row in ROWS if len(row) == 5 and row[0] != "What"]
 VARIABLES = {name for row in ROWS if len(row) == 2 for name in re.findall(r"`([A-Z_0-9]+)`", row[0])}
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|COLUMNS")
-OTHER = {"O_BINARY", "O_NONBLOCK", "SC_PAGE_SIZE", "SC_PHYS_PAGES", "RETRIEVER_KINDS", "SCORER_KINDS", "QUERY_ID"}
-"""Names of constants of Python and of modules, and of an argument, not of variables."""
-OTHER |= {"SHORT_BINUNICODE", *(f"EMPTY_{kind}" for kind in ("DICT", "LIST", "SET", "TUPLE")), "LONG_BINGET"}
-OTHER |= {"STACK_GLOBAL"}
-"""Names of opcodes of pickles."""
+OTHER = set(ways.KNOWN["other names"])
+"""Constants of Python and of modules, an argument, and opcodes of pickles: no variables."""
 
 
 def quoted(cell):
@@ -68,9 +65,6 @@ def test_every_variable_is_in_the_table():
     assert used - OTHER == VARIABLES
 
 
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    ways.KNOWN["seen"],
-)
+@pytest.mark.parametrize(("code", "kind"), ways.KNOWN["seen"])
 def test_the_walk_sees(code, kind):
     assert set(ways.kinds_of(ast.parse(code))) == ({kind} if kind else set())

@@ -5,7 +5,6 @@ What is called is looked at, and what is imported, also inside functions; a name
 
 import ast
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +22,7 @@ METHODS = {name: kind for kind, names in KNOWN["methods"].items() for name in na
 """Calls of anything by these names, but of a class of ours (`Workspace.open`) or of a package's own data."""
 
 
-def ways() -> dict[str, set[str]]:
+def ways():
     """The kinds of ways in of each module that has some, by its path below `engine` or `eval`."""
     found = {}
     for package in PACKAGES:
@@ -33,7 +32,7 @@ def ways() -> dict[str, set[str]]:
     return found
 
 
-def kinds_of(tree: ast.Module) -> Iterator[str]:
+def kinds_of(tree):
     local = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -46,13 +45,12 @@ def kinds_of(tree: ast.Module) -> Iterator[str]:
             yield from _called(node.func, local)
 
 
-def kind_of(name: str) -> str | None:
-    """The kind of a dotted name, or of what it lies in."""
+def kind_of(name):
     parts = name.replace("numpy.", "np.", 1).split(".")
     return next((KINDS[own] for end in range(len(parts), 0, -1) if (own := ".".join(parts[:end])) in KINDS), None)
 
 
-def _called(called: ast.expr, local: set[str]) -> Iterator[str]:
+def _called(called, local):
     if isinstance(called, ast.Name) and called.id in KINDS and called.id not in local:
         yield KINDS[called.id]
     elif isinstance(called, ast.Attribute):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.finish import Cut, finish
-from steelyard.fusion import fuse, parse_strategy
+from steelyard.fusion import fuse
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.stores.base import Found
@@ -65,14 +65,7 @@ def same(got, expected):
         assert got[at][0] == id_ or id_ in alike or crossing
 
 
-@settings(max_examples=300)
+@settings(max_examples=600)
 @given(lists(0), lists(0))
-def test_the_preset_answers_as_documented(keyword, vector):
+def test_the_preset_answers_and_merges_as_documented(keyword, vector):
     same(ours(keyword, vector, find_system("echovault").searching.strategy), documented(keyword, vector))
-
-
-@settings(max_examples=300)
-@given(lists(0), lists(0))
-def test_the_merge_is_the_documented_one(keyword, vector):
-    merge = parse_strategy("weighted_sum(0.3*fts, 0.7*vector, normalize=max)")
-    same(ours(keyword, vector, merge), merged(keyword, vector))

@@ -6,38 +6,52 @@ square root of 2 - 2 * cosine.
 """
 
 import dataclasses
-import math
 import re
 
-import numpy as np
 import pytest
-from statements import DOCS, Bench, Spy, ids, named, scores, statements
+from statements import DOCS, Spy, ids, named, scores, statements
+from tables import Table
 
 from steelyard.base.errors import ConfigError
-from steelyard.base.fields import parse_time
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
 from steelyard.systems import find_system
 from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED, prefix_or_bare
 
-HYBRID = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
 OTHERS = [Entry(f"other{i}", title="reeds moor") for i in range(4)]
 HEADING = "## Documented against shipped"
 
 
-bench = Bench(SHIPPED)
-vault_of, SPACE = bench.vault, bench.space
+TABLE = Table("echovault_shipped", SHIPPED, other={"title": "reeds moor"}, within=1e-6)
+vault_of, SPACE = TABLE.bench.vault, TABLE.bench.space
+
+
+@pytest.mark.parametrize("row", TABLE.rows(TABLE.searches))
+def test_a_search_of_the_table_finds_what_it_says(row):
+    TABLE.search(row)
+
+
+@pytest.mark.parametrize("row", TABLE.rows(TABLE.contexts))
+def test_a_context_of_the_table_holds_what_it_says(row):
+    TABLE.context(row)
+
+
+@pytest.mark.parametrize("row", TABLE.rows(TABLE.shown))
+def test_a_hit_of_the_table_is_shown_as_it_says(row):
+    TABLE.show(row)
+
+
+@pytest.mark.parametrize("row", TABLE.rows(TABLE.calls))
+def test_a_function_of_the_table_answers_as_it_says(row):
+    TABLE.call({"prefix_or_bare": prefix_or_bare}, row)
 
 
 def searcher(vault, embedder=None, limit=5, strategy=None, system=SHIPPED):
     config = system.config(limit, "spy")
     return Searcher(
-        vault,
-        config.with_strategy(parse_strategy(strategy)) if strategy else config,
-        embedder,
-        clock=lambda: 0.0,
+        vault, config.with_strategy(parse_strategy(strategy)) if strategy else config, embedder, clock=lambda: 0.0
     )
 
 
@@ -57,30 +71,6 @@ def traits(system):
     return {name: value for part in (own, *inner) for name, value in part.items() if name not in groups}
 
 
-# Vectors
-
-
-def test_a_vector_score_is_what_the_distance_leaves_of_one():
-    # 1 - sqrt(2 - 2 * cosine)
-    expected = {1.0: 1.0, 0.875: 0.5, 0.5: 0.0, 0.0: 1 - math.sqrt(2), -1.0: -1.0}
-    entries = {f"at{cosine}": cosine for cosine in expected}
-    vault = vault_of(*map(Entry, entries), cosines=entries)
-    table = searcher(vault, Spy()).candidates(Query("q"), parse_strategy("vector"))
-    found = dict(zip(table.entries, table.column("vector"), strict=True))
-    assert found == pytest.approx({f"at{cosine}": score for cosine, score in expected.items()}, abs=1e-6)
-
-
-def test_longer_vectors_are_farther_away():
-    vault = vault_of(Entry("long"), Entry("short"), *OTHERS)
-    vault.put_vectors(SPACE, ["long", "short"], np.array([[8, 0], [0, 1]], dtype=np.float32))
-    hits = searcher(vault, Spy(), strategy="vector").search("q").hits
-    assert scores(hits) == pytest.approx({"short": 1 - math.sqrt(2), "long": -6.0}, abs=1e-6)
-    # Final scores may be negative: 1 - sqrt(2 - 2 * 0.875) = 0.5 is the maximum.
-    vault = vault_of(Entry("near"), Entry("across"), cosines={"near": 0.875, "across": 0.0})
-    hits = searcher(vault, Spy()).search("nothing").hits
-    assert scores(hits) == pytest.approx({"near": 0.7, "across": 1.4 * (1 - math.sqrt(2))}, abs=1e-6)
-
-
 def test_vectors_that_are_all_far_away_contribute_nothing():
     # Below a cosine of 0.5 every score is negative, so the maximum is not positive; by cosine it adds 0.7.
     vault = vault_of(Entry("word", title="heron"), *OTHERS, cosines={"other0": 0.4, "other1": -0.2})
@@ -90,69 +80,10 @@ def test_vectors_that_are_all_far_away_contribute_nothing():
     assert ids(documented) == ["other0", "word", "other1"]
 
 
-# Keywords
-
-
-@pytest.mark.parametrize(
-    ("text", "expression"),
-    [
-        ("auth token", '"auth"* OR "token"*'),
-        ('"event loop"', '""event"* OR "loop""*'),
-        ('say "hello world" now', '"say"* OR ""hello"* OR "world""* OR "now"*'),
-    ],
-)
-def test_quotes_inside_a_term_are_not_escaped(text, expression):
-    assert prefix_or_bare(text) == expression
-
-
 def test_a_quoted_phrase_means_something_else():
     vault = vault_of(Entry("a", title="event loop"), *OTHERS)
     assert ids(searcher(vault).search('"event loop"').hits) == []
     assert ids(searcher(vault, system=DOCUMENTED).search('"event loop"').hits) == ["a"]
-
-
-@pytest.mark.parametrize("text", ['"', 'heron "', '"heron'])
-def test_an_expression_that_fts5_cannot_read_finds_nothing(text):
-    vault = vault_of(Entry("a", title="heron"), *OTHERS)
-    assert ids(searcher(vault).search(text).hits) == []
-
-
-HERONS = [
-    Entry("one", title="heron"),
-    Entry("two", title="heron", text="newt"),
-    Entry("three", title="heron", text="newt", why="owl"),
-]
-# Seven entries of mean length (1 + 2 + 3 + 4 * 2) / 7 = 2. A match in one of length l weighs
-# idf * 2.2 / (1 + 1.2 * (0.25 + 0.75 * l / 2)); divided by the maximum, the idf and 2.2 go.
-NORMALISED = {"one": 1.0, "two": 1.75 / 2.2, "three": 1.75 / 2.65}
-
-
-@pytest.mark.parametrize("embedder", [Spy(), None, Spy(down=True)], ids=["vectors", "no embedder", "down"])
-def test_the_first_tier_is_divided_by_its_maximum(embedder):
-    vault = vault_of(*HERONS, *OTHERS, cosines={"other0": 1.0})
-    assert scores(searcher(vault, embedder).search("heron").hits) == pytest.approx(NORMALISED, abs=1e-12)
-    without = searcher(vault, strategy=HYBRID)  # hybrid search without a provider is the first tier
-    assert scores(without.search("heron").hits) == pytest.approx(NORMALISED, abs=1e-12)
-
-
-def test_keywords_answer_when_the_vectors_have_another_dimension():
-    vault = vault_of(HERONS[0], *OTHERS, cosines={"one": 1.0})
-    result = searcher(vault, Spy(dim=3)).search("heron")
-    assert scores(result.hits) == {"one": 1.0}
-    assert result.degraded
-
-
-# Context
-
-
-@pytest.mark.parametrize(
-    ("mode", "warm", "calls"),
-    [("banana", True, 1), ("banana", False, 0), (True, False, 1), (False, True, 0), ("never", True, 0)],
-)
-def test_an_unknown_semantic_mode_is_auto_and_booleans_are_always_and_never(mode, warm, calls):
-    embedder = Spy(warm=warm)
-    searcher(vault_of(HERONS[0], *OTHERS, cosines={"one": 1.0}), embedder).context("heron", semantic=mode)
-    assert len(embedder.batches) == calls
 
 
 def test_no_text_is_no_query_and_blanks_are_one_that_is_refused():
@@ -160,74 +91,6 @@ def test_no_text_is_no_query_and_blanks_are_one_that_is_refused():
     assert ids(dated.context("")[0]) == ["c", "b", "a"]
     with pytest.raises(ConfigError, match="type at least"):
         dated.context("   ")
-
-
-# Results
-
-
-NOTE = Entry(
-    "a",
-    title="Heron",
-    text="what",
-    why="why",
-    category="decision",
-    tags=("auth", "jwt"),
-    project="marsh",
-    details="body",
-    created_at=parse_time("2026-03-01T10:30:00Z"),
-    updated_at=parse_time("2026-03-02T10:30:00Z"),
-    extra={"file_path": "vault/marsh/2026-03-01.md", "updated_count": 2, "mood": "calm"},
-)
-POINTER = {
-    "id": "a",
-    "title": "Heron",
-    "category": "decision",
-    "tags": '["auth", "jwt"]',
-    "project": "marsh",
-    "source": None,
-    "created_at": "2026-03-01T10:30:00+00:00",
-    "has_details": 1,
-}
-
-
-def test_a_result_is_a_row_of_the_database():
-    columns = {
-        "what": "what",
-        "why": "why",
-        "impact": None,
-        "score": 0.5,
-        "updated_at": "2026-03-02T10:30:00+00:00",
-    }
-    others = {"rowid": None, "section_anchor": None, "related_files": None, "updated_count": 2}
-    others["file_path"] = "vault/marsh/2026-03-01.md"
-    assert SHIPPED.showing.present(Hit(1, 0.5, NOTE)) == POINTER | columns | others
-    bare = SHIPPED.showing.present(Hit(1, 0.5, dataclasses.replace(NOTE, details="", updated_at=None)))
-    assert (bare["has_details"], bare["updated_at"]) == (0, None)
-
-
-def test_a_row_that_fills_up_a_context_shows_eight_fields():
-    hits, _ = searcher(vault_of(NOTE, *OTHERS), limit=1).context("")
-    assert SHIPPED.showing.present(hits[0]) == POINTER
-
-
-def test_the_search_tool_shows_a_day_and_two_decimals():
-    shown = SHIPPED.showing.scan(Hit(1, 0.5678, NOTE))
-    assert shown == {
-        "id": "a",
-        "title": "Heron",
-        "what": "what",
-        "why": "why",
-        "impact": None,
-        "category": "decision",
-        "tags": ["auth", "jwt"],
-        "project": "marsh",
-        "created_at": "2026-03-01",
-        "score": 0.57,
-        "has_details": True,
-    }
-
-
-# Saving and deleting
 
 
 def test_a_memory_that_was_merged_is_near_to_what_it_said_before():
@@ -242,7 +105,6 @@ def test_a_deleted_memory_is_hidden_and_takes_one_of_the_places():
     vault = vault_of(*entries, *OTHERS, cosines=cosines)
     before = searcher(vault, Spy(), limit=2, strategy="fts").search("heron").hits
     vault.upsert([dataclasses.replace(entries[0], kind=DELETED)], keep_vectors=True)
-
     for filters in (Filters(), Filters.of({"project": "marsh"})):
         table = searcher(vault, Spy(), limit=1).candidates(Query("q", filters=filters), parse_strategy("vector"))
         assert (table.entries, table.positions["vector"].tolist()) == (("m1",), [2])  # a pool of 2 x 1
@@ -254,4 +116,4 @@ def test_a_deleted_memory_is_hidden_and_takes_one_of_the_places():
 
 
 def test_the_table_names_these_tests_and_no_others():
-    assert named("echovault.md", HEADING) == statements(globals())
+    assert named("echovault.md", HEADING) == statements(globals()) | TABLE.statements

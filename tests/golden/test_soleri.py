@@ -15,12 +15,13 @@ import apsw
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from statements import DOCS, Bench, Spy, ids, named, noted, scores, statements
+from statements import DOCS, Spy, ids, named, noted, statements
+from tables import Table
 
 from steelyard.embedders.embed import embed_missing
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
 from steelyard.stores.base import plain
 from steelyard.stores.federation import Federation, Tier
@@ -36,8 +37,32 @@ PRIORS = ("severity", "recency", "tags", "domain")
 TIERS = ("agent", "project", "team", "archive")
 
 
-bench = Bench(DOCUMENTED)
+OTHER = {"title": "unrelated", "context": "of no use"}
+OTHERS = [Entry(f"other{i}", **OTHER) for i in range(12)]
+"""A word in more than half of the entries weighs next to nothing; these keep the words rare."""
+TABLE = Table("soleri", DOCUMENTED, now=NOW, other=OTHER)
+bench = TABLE.bench
 vault_of, place, space = bench.vault, bench.place, bench.of
+
+
+@pytest.mark.parametrize("row", TABLE.rows(TABLE.searches))
+def test_a_search_of_the_table_finds_what_it_says(row):
+    TABLE.search(row)
+
+
+@pytest.mark.parametrize("row", TABLE.rows(TABLE.contexts))
+def test_a_context_of_the_table_holds_what_it_says(row):
+    TABLE.context(row)
+
+
+@pytest.mark.parametrize("row", TABLE.rows(TABLE.shown))
+def test_a_hit_of_the_table_is_shown_as_it_says(row):
+    TABLE.show(row)
+
+
+@pytest.mark.parametrize("row", TABLE.rows(TABLE.calls))
+def test_a_function_of_the_table_answers_as_it_says(row):
+    TABLE.call({"soleri_or": soleri_or}, row)
 
 
 def searcher(store, embedder=None, limit=None, system=DOCUMENTED):
@@ -53,13 +78,6 @@ def signal(hits, name):
     return {hit.entry.id: hit.signals[name] for hit in hits}
 
 
-OTHERS = [Entry(f"other{i}", title="unrelated", context="of no use") for i in range(12)]
-"""A word in more than half of the entries weighs next to nothing; these keep the words rare."""
-
-
-# Keywords
-
-
 def test_the_index_covers_the_documented_columns_with_porter_over_unicode61(tmp_path):
     with vault_of(path=tmp_path / "vault.db") as vault:
         search(vault, "anything")
@@ -70,64 +88,6 @@ def test_the_index_covers_the_documented_columns_with_porter_over_unicode61(tmp_
     assert columns == ["id", "title", "text", "context", "tags"]
     for part in ("USING fts5", "content='entries'", "content_rowid='rowid'", "tokenize='porter unicode61'"):
         assert part in sql
-
-
-@pytest.mark.parametrize("field", ["id", "title", "text", "context", "tags", "why", "details", "domain"])
-def test_every_column_is_searched_and_nothing_else(field):
-    entry = replace(Entry("a"), **{field: ("heron",) if field == "tags" else "heron"})
-    indexed = field in ("id", "title", "text", "context", "tags")
-    assert ids(search(vault_of(entry), "heron")) == ([entry.id] if indexed else [])
-
-
-STEMS = {"a": "authentication", "b": "authenticating"}
-SCRIPTS = {"fr": "un café noir", "ru": "быстрый Поиск", "ja": "検索", "de": "Straße"}
-ONE = {"jwt": "jwt", "work": "work"}
-HERON = {"a": "heron"}
-
-
-@pytest.mark.parametrize(
-    ("texts", "query", "expected"),
-    [
-        *((STEMS, query, ["a", "b"]) for query in ("authentication", "authenticating", "authenticate")),
-        *((SCRIPTS, query, ["fr"]) for query in ("cafe", "CAFÉ")),
-        *(
-            (SCRIPTS, "поиск", ["ru"]),
-            (SCRIPTS, "検索", ["ja"]),
-            (SCRIPTS, "strasse", []),
-            (SCRIPTS, "straße", ["de"]),
-        ),
-        (ONE, "how does JWT validation work", ["jwt", "work"]),
-        # What would be an operator is text.
-        *((HERON, query, ["a"]) for query in ("heron*", "(heron", "title:heron", "heron AND", "-heron ^x {y}")),
-        (HERON, '"', []),
-    ],
-)
-def test_words_are_found_by_their_stems_in_every_script_one_is_enough_and_none_is_an_operator(
-    texts, query, expected
-):
-    vault = vault_of(*(Entry(id_, title=text) for id_, text in texts.items()), *OTHERS)
-    assert sorted(ids(search(vault, query))) == expected
-
-
-@pytest.mark.parametrize(
-    ("query", "expression"),
-    [
-        ("how does JWT validation work", "jwt OR validation OR work"),  # the document's example
-        ("Token", "token"),
-        ("a b cd", "cd"),
-        ("the is a", "the OR is"),  # nothing but stop words: all of them, of two characters or more
-        ("user-authentication_flow", "user OR authentication OR flow"),
-        ("AND OR NOT near", "near"),
-        ("don't", "don"),
-        ("x", ""),
-        ("?!", ""),
-    ],
-)
-def test_a_query_becomes_its_terms_joined_by_or(query, expression):
-    assert soleri_or(query) == expression
-
-
-# BM25
 
 
 ONE_FIELD_EACH = [
@@ -193,25 +153,12 @@ def test_without_bm25_the_default_rank_orders_what_is_found(monkeypatch):
     notes = random_notes()
     plainly = by_sqlite(notes, "rank", "heron OR reed")
     assert plainly != by_sqlite(notes, BM25, "heron OR reed")
-
     found = by_us(notes, "heron reed")
     assert found == dict(sorted(plainly.items(), key=lambda pair: (-pair[1], pair[0]))[:30])
     assert len(search(vault_of(*notes), "heron reed")) == 30  # fewer than 50 results, and 10 of 30 are under half
 
 
 # Over-fetching
-
-
-@pytest.mark.parametrize(
-    ("limit", "fetched"), [(1, 30), (9, 30), (10, 30), (11, 33), (20, 60), (None, 30)], ids=str
-)
-def test_three_times_the_limit_and_at_least_30_are_fetched(limit, fetched):
-    entries = noted("heron", 70)
-    vault = vault_of(*entries, cosines={e.id: 0.9 - i / 100 for i, e in enumerate(entries)})
-    both = parse_strategy("weighted_sum(1*fts, 1*vector)")
-    table = searcher(vault, Spy(), limit).candidates(Query("heron"), both)
-    for name in ("fts", "vector"):
-        assert int((~np.isnan(table.column(name))).sum()) == fetched
 
 
 # TF-IDF
@@ -222,23 +169,6 @@ TINY = [
     Entry("b", title="token", text="cache"),
     Entry("c", text="cache"),
 ]
-J = 1 + math.log(4 / 2)
-T = 1 + math.log(4 / 3)
-"""IDF of jwt, in 1 of 3 entries, and of token, in 2 of 3: ln((3 + 1) / (df + 1)) + 1."""
-
-
-def test_semantic_is_the_cosine_of_tf_idf_vectors_worked_out_by_hand():
-    # query jwt token: (J/2, T/2).  a: (J/3, 2T/3).  b: (token T/2, cache T/2), cache being in 2 of 3 as well.
-    expected = {
-        "a": (J * J / 6 + T * T / 3) / (math.hypot(J / 2, T / 2) * math.hypot(J / 3, 2 * T / 3)),
-        "b": (T * T / 4) / (math.hypot(J / 2, T / 2) * math.hypot(T / 2, T / 2)),
-    }
-    assert expected == pytest.approx({"a": 0.943086, "b": 0.428046}, abs=1e-6)
-    found = signal(search(vault_of(*TINY), "JWT token"), "tfidf")
-    assert found == pytest.approx(expected, rel=1e-12)
-    rare = vault_of(*TINY, Entry("d", text="jwt"), Entry("e", text="token"))  # rare terms are worth more
-    semantic = signal(search(rare, "jwt token"), "tfidf")
-    assert semantic["d"] > semantic["e"]
 
 
 @pytest.mark.parametrize("field", ["title", "text", "context", "tags", "id", "why"])
@@ -259,109 +189,12 @@ def test_the_vocabulary_follows_the_vault():
     assert before["a"] == pytest.approx(3 / math.sqrt(10))  # alone all IDF are 1: (1, 2) and (1, 1)
 
 
-def test_the_query_is_cut_into_words_by_the_same_rules():
-    entry = Entry("a", text="The full-text INDEX")
-    for query in ("full-text index", "how is the full-text of an index"):
-        assert signal(search(vault_of(entry, *OTHERS), query), "tfidf")["a"] == pytest.approx(1.0)
-
-
-# Decay
-
-
-def decay(at=NOW, **dates):
-    (hit,) = search(vault_of(Entry("a", title="heron", **dates), *OTHERS), "heron", asked_at=at)
-    return hit.signals["recency"]
-
-
-def window(left):
-    """400 days, with a share of them left."""
-    return {"valid_from": NOW - (1 - left) * 400 * DAY, "valid_until": NOW + left * 400 * DAY}
-
-
-AGES = ((0, 1.0), (1, 0.5), (2, 0.25), (0.5, math.sqrt(0.5)))
-LEFT = ((1.0, 1.0), (0.75, 1.0), (0.5, 1.0), (0.26, 1.0), (0.25, 1.0), (0.2, 0.8), (0.125, 0.5), (0.01, 0.04))
-
-
-@pytest.mark.parametrize(
-    ("dates", "expected"),
-    [
-        *(({"updated_at": NOW - years * YEAR}, value) for years, value in AGES),
-        *(({"created_at": NOW - years * YEAR}, value) for years, value in AGES),
-        ({"created_at": 0.0, "updated_at": NOW}, 1.0),  # age runs from the last update
-        ({}, 1.0),
-        ({"updated_at": NOW + YEAR}, 1.0),
-        *((window(left), value) for left, value in LEFT),
-        *(({**window(left), "updated_at": 0.0}, value) for left, value in LEFT),  # it does not age as well
-        # Without a beginning it opens with creation: 10 days of 100 are left, 0.4 of the last quarter.
-        ({"created_at": NOW - 90 * DAY, "valid_until": NOW + 10 * DAY}, 0.4),
-        ({"valid_until": NOW + 1}, 1.0),
-        # It opens with valid_from though the entry is older: of the 1010 days it would be 0.0396.
-        ({"created_at": NOW - 1000 * DAY, "valid_from": NOW - 90 * DAY, "valid_until": NOW + 10 * DAY}, 0.4),
-    ],
-)
-def test_decay_halves_with_every_year_and_windows_fade_in_their_last_quarter(dates, expected):
-    assert decay(**dates) == pytest.approx(expected, rel=1e-9)
-
-
 def test_the_stop_words_are_the_95_of_the_real_program():
     """systems/soleri.md, its tokenizer, word by word."""
-    listed = """a an the and or but in on at to for of with by from as is was are were been be have has had do does
-    did will would could should may might shall can need must it its this that these those i you he she we they me
-    him her us them my your his our their what which who whom when where why how all each every both few more most
-    other some such no not only same so than too very just because if then else about up out into""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+    listed = TABLE.content["stop words"]
     assert len(set(listed)) == 95
     assert set(listed) == STOP_WORDS
     assert soleri_tokens(" ".join([*listed, "heron"])) == ["heron"]
-
-
-def test_an_entry_outside_its_window_is_not_found():
-    entries = {"old": {"valid_until": NOW}, "new": {"valid_from": NOW}, "later": {"valid_from": NOW + 1}}
-    vault = vault_of(*(Entry(i, title="heron", **dates) for i, dates in entries.items()), *OTHERS)
-    place(vault, {"old": 1.0, "later": 0.9})
-    assert {"old", "later"}.isdisjoint(ids(search(vault, "heron", Spy())))
-    assert "new" in ids(search(vault, "heron", Spy()))
-    assert ids(search(vault, "heron", asked_at=NOW - 1)) == ["old"]
-
-
-# Severity, tags, domain
-
-
-def test_severity_is_1_for_critical_07_for_warning_and_04_for_a_suggestion():
-    expected = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4, "unheard-of": 0.4, "none": 0.4}
-    entries = [Entry(name, title="heron", severity="" if name == "none" else name) for name in expected]
-    assert signal(search(vault_of(*entries), "heron"), "severity") == expected
-
-
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        (("auth", "jwt"), {"both": 1.0, "one": 0.5, "three": 2 / 3, "case": 0.0, "none": 0.0}),
-        (("auth",), {"both": 0.5, "one": 1.0, "three": 1 / 3, "case": 0.0, "none": 0.0}),
-        ((), {"both": 0.0, "one": 0.0, "three": 0.0, "case": 0.0, "none": 0.0}),
-    ],
-)
-def test_tag_overlap_is_jaccard(asked, expected):
-    tags = {
-        "both": ("auth", "jwt"),
-        "one": ("auth",),
-        "three": ("jwt", "api", "auth"),
-        "case": ("Auth",),
-        "none": (),
-    }
-    entries = [Entry(id_, title="heron", tags=own) for id_, own in tags.items()]
-    assert signal(search(vault_of(*entries), "heron", tags=asked), "tags") == pytest.approx(expected)
-
-
-def test_domain_matches_or_does_not():
-    entries = [Entry(name, title="heron", domain=name) for name in ("auth", "data")] + [
-        Entry("none", title="heron")
-    ]
-    vault = vault_of(*entries)
-    assert signal(search(vault, "heron", domain="auth"), "domain") == {"auth": 1.0, "data": 0.0, "none": 0.0}
-    assert set(signal(search(vault, "heron"), "domain").values()) == {0.0}
-
-
-# Weights
 
 
 KEYWORDS_ONLY = {"tfidf": 0.4, **dict.fromkeys(PRIORS, 0.15)}
@@ -403,51 +236,6 @@ def test_the_score_is_the_weighted_sum_of_the_signals(embedder, weights):
     assert ids(search(alike, "heron")) == ["a", "b", "c"]  # equal scores are ordered by id
 
 
-# The guard of small lists
-
-
-@pytest.mark.parametrize(
-    ("matches", "limit", "shown"),
-    [
-        *((21, 10, 21), (20, 10, 10), (9, 10, 9), (30, 14, 30), (30, 15, 15), (3, 1, 3), (2, 1, 1)),
-        # At 50 results the limit holds. 17 x 3 fetches 51.
-        *((49, 17, 49), (50, 17, 17), (51, 17, 17), (60, 17, 17)),
-    ],
-)
-def test_fewer_than_50_results_are_all_shown_if_the_cut_dropped_more_than_half(matches, limit, shown):
-    assert len(search(vault_of(*noted("heron", matches)), "heron", limit=limit)) == shown
-
-
-def test_the_guard_counts_keyword_results():
-    # 30 found by words and 30 others by meaning: 60 candidates, 30 keyword results, all shown.
-    words, meaning = noted("heron", 30, "w"), noted("newt", 30, "m")
-    vault = vault_of(*words, *meaning, cosines={e.id: 0.9 - i / 100 for i, e in enumerate(meaning)})
-    assert len(search(vault, "heron", Spy())) == 60
-
-
-# Vectors
-
-
-def test_entries_that_no_keyword_reaches_join_the_candidates():
-    cosines = {"meant": 0.9, "said": 0.2, "far": -0.5}
-    vault = vault_of(
-        Entry("said", title="heron"), Entry("meant", title="grey wader"), Entry("far"), cosines=cosines
-    )
-    hits = search(vault, "heron", Spy())
-    assert signal(hits, "cosine") == pytest.approx(cosines, abs=1e-6)
-    assert signal(hits, "tfidf") == pytest.approx({"said": 1.0, "meant": 0.0, "far": 0.0})
-    assert ids(search(vault, "of no entry", Spy())) == ["meant", "said", "far"]
-    assert ids(search(vault, "heron")) == ["said"]
-
-
-def test_similarity_is_the_cosine_and_0_without_a_vector():
-    vault = vault_of(*(Entry(i, title="heron") for i in "abc"))
-    vault.put_vectors(bench.space, ["a", "b"], np.array([[30.0, 40.0], [-0.03, 0.04]], dtype=np.float32))
-    assert signal(search(vault, "heron", Spy()), "cosine") == pytest.approx(
-        {"a": 0.6, "b": -0.6, "c": 0.0}, abs=1e-6
-    )
-
-
 def test_vectors_are_stored_in_float32_of_any_dimension():
     vault = vault_of(Entry("a", title="heron"))
     embed_missing(vault, Spy(dim=1536), bench.space)  # the document's example
@@ -457,26 +245,6 @@ def test_vectors_are_stored_in_float32_of_any_dimension():
     place(vault, {"a": 0.1}, "other")  # an entry has a vector of every model
     assert signal(search(vault, "heron", Spy("other")), "cosine") == pytest.approx({"a": 0.1}, abs=1e-6)
     assert signal(search(vault, "heron", Spy(dim=1536)), "cosine") == {"a": 1.0}
-
-
-@pytest.mark.parametrize("embedder", [None, Spy(), Spy(down=True)], ids=["no provider", "no vectors", "down"])
-def test_without_vectors_the_keyword_weights_hold(embedder):
-    vault = vault_of(Entry("a", title="heron"), *OTHERS)
-    if embedder is not None and embedder.down:
-        place(vault, {"other0": 1.0})
-    result = searcher(vault, embedder).search("heron")
-    assert {hit.entry.id: set(hit.signals) for hit in result.hits} == {"a": set(KEYWORDS_ONLY)}
-    assert result.strategy == DOCUMENTED.searching.keywords_only
-    assert result.degraded == (embedder is not None and embedder.down)
-
-
-def test_never_means_that_the_query_is_not_embedded():
-    spy, vault = Spy(), vault_of(Entry("a", title="heron"), Entry("b"), cosines={"b": 1.0})
-    result = searcher(vault, spy).search("heron", semantic="never")
-    assert (ids(result.hits), spy.batches, result.embedding_calls) == (["a"], [], 0)
-
-
-# Embedding
 
 
 def test_title_description_and_context_are_embedded_and_nothing_else():
@@ -504,9 +272,6 @@ def test_entries_with_a_vector_of_the_active_model_are_skipped():
     other = Spy("other")
     assert embed_missing(vault, other, space("other")) == 2  # a vector of another model is no reason to skip
     assert other.batches == [["A", "B"]]
-
-
-# Tiers
 
 
 def federation(tiers, **priorities):
@@ -559,176 +324,29 @@ def test_the_agents_copy_survives_though_its_bm25_is_lower():
     tiers = {"team": [Entry("same", title="heron heron"), *OTHERS], "agent": [long, *OTHERS]}
     alone = {name: weighted(federation({name: own}))[0][2] for name, own in tiers.items()}
     assert alone["agent"] < alone["team"]  # weighted by 0.6 already
-
     store = federation(tiers)
     assert weighted(store) == [("same", "agent", alone["agent"])]
     assert tier_of(search(store, "heron")) == {"same": "agent"}
 
 
-def test_priorities_can_be_configured_also_of_dynamic_vaults():
-    tiers = {name: [Entry("same", title="heron"), Entry(f"in-{name}", title="heron")] for name in TIERS}
-    assert tier_of(search(federation(tiers), "heron"))["same"] == "agent"
-    assert tier_of(search(federation(tiers, team=1.5), "heron"))["same"] == "team"
-    assert tier_of(search(federation(tiers, archive=2.0, team=1.5), "heron"))["same"] == "archive"
-
-
-def test_every_tier_is_searched_by_meaning_too():
-    near = [Entry("near", title="grey wader")], {"near": 0.9}
-    store = federation({"agent": [Entry("said", title="heron"), *OTHERS], "team": near})
-    hits = search(store, "heron", Spy())
-    assert tier_of(hits) == {"said": "agent", "near": "team"}
-    assert signal(hits, "cosine") == pytest.approx({"said": 0.0, "near": 0.9}, abs=1e-6)
-
-
-def test_the_vocabulary_is_that_of_all_tiers_with_every_entry_once():
-    store = federation({"agent": TINY[:2], "team": [Entry("a", title="something else"), TINY[2]]})
-    alone = signal(search(vault_of(*TINY), "jwt token"), "tfidf")
-    assert signal(search(store, "jwt token"), "tfidf") == alone
-
-
-# Memories
-
-
-def test_memories_are_searched_apart_and_merged_at_one_half():
-    vault = vault_of(
-        Entry("entry", title="heron", severity="critical", updated_at=NOW),
-        Entry("stale", title="heron of the reeds", updated_at=NOW - 9 * YEAR),
-        Entry("talk", title="session", context="heron", kind="memory", severity="critical"),
-        Entry("other-talk", text="newt", kind="memory"),
-        *OTHERS,
-        cosines={"talk": 1.0, "other-talk": 0.9},
-    )
-    hits = search(vault, "heron")
-    # entry: 0.4 * 1 + 0.15 * (1 + 1);  stale: less than 0.4 * 1 + 0.15 * (0.4 + 0.002)
-    assert ids(hits) == ["entry", "talk", "stale"]
-    assert scores(hits)["talk"] == 0.5
-    assert scores(hits)["entry"] == pytest.approx(0.7)
-    talk = next(hit for hit in hits if hit.entry.id == "talk")
-    assert (talk.signals, {*DOCUMENTED.showing.present(talk)["breakdown"].values()}) == ({}, {0.0})
-    # Meaning does not find them: not the one that keywords miss, and no other score for the other.
-    assert [(h.entry.id, h.score) for h in search(vault, "heron", Spy()) if h.entry.kind] == [("talk", 0.5)]
-
-
-def test_a_memory_stands_behind_an_entry_of_the_same_score():
-    # 0.4 * 1 + 0.15 * (0.4 + 1.0 * d): half for d = 4/15, at an age of log2(15/4) half-lives.
-    even = Entry("z", title="heron", updated_at=NOW - math.log2(15 / 4) * YEAR)
-    (alone,) = search(vault_of(even, *OTHERS), "heron")
-    assert alone.score == pytest.approx(0.5, abs=1e-12)
-    ages = [even.updated_at + step for step in (-10.0, 10.0)]
-    entries = [
-        Entry(name, title="heron", updated_at=at) for name, at in zip(("below", "above"), ages, strict=True)
-    ]
-    hits = search(vault_of(*entries, Entry("a", title="heron", kind="memory"), *OTHERS), "heron")
-    assert ids(hits) == ["above", "a", "below"]
-
-
-def test_memories_count_neither_for_the_vocabulary_nor_for_the_guard():
-    talks = [Entry(f"t{i}", title="heron", text="jwt", kind="memory") for i in range(60)]
-    hits = search(vault_of(*TINY, *talks), "jwt token", limit=1)
-    assert signal([h for h in hits if not h.entry.kind], "tfidf")["a"] == pytest.approx(0.943086, abs=1e-6)
-    # 10 memories at most are merged with 20 entries: 30 are more than twice the limit, and 20 fewer than 50.
-    assert len(search(vault_of(*noted("heron", 20), *talks), "heron")) == 30
-
-
-# Filters
-
-
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        ({"domain": "auth"}, {"a", "b", "talk"}),
-        ({"domain": "auth", "type": "rule"}, {"b"}),
-        ({"severity": ["critical", "warning"]}, {"a", "c"}),
-        ({"tags": ["jwt"]}, {"a"}),
-        ({"domain": {"none": ["auth"]}}, {"c"}),
-    ],
-)
-def test_filters_hold_for_words_meaning_and_memories(asked, expected):
-    entries = [
-        Entry("a", title="heron", domain="auth", type="pattern", severity="critical", tags=("jwt", "api")),
-        Entry("b", title="newt", domain="auth", type="rule", tags=("api",)),
-        Entry("c", title="heron", domain="data", type="rule", severity="warning"),
-        Entry("talk", title="heron", domain="auth", kind="memory"),
-    ]
-    vault = vault_of(*entries, cosines={"a": 0.5, "b": 0.9, "c": 0.7})
-    assert set(ids(search(vault, "heron", Spy(), filters=Filters.of(asked)))) == expected
-    store = federation({"agent": entries[:2], "team": (entries[2:], {"c": 0.7})})
-    place(store.tiers[0].store, {"a": 0.5, "b": 0.9})
-    assert set(ids(search(store, "heron", Spy(), filters=Filters.of(asked)))) == expected
-
-
-def test_filters_act_before_the_cut():
-    others = [replace(entry, domain="data") for entry in noted("heron", 40)]
-    last = Entry("last", title="x", text="heron " + "filler " * 80, domain="auth")
-    assert ids(search(vault_of(*others, last), "heron", filters=Filters.of({"domain": "auth"}))) == ["last"]
-
-
-def test_context_holds_neither_expired_entries_nor_memories():
-    vault = vault_of(
-        Entry("old", title="heron", created_at=9.0, valid_until=NOW),
-        Entry("talk", title="newt", created_at=8.0, kind="memory"),
-        Entry("now", title="newt", created_at=7.0, valid_until=NOW + 1),
-        Entry("ever", title="newt", created_at=6.0),
-    )
-    hits, total = searcher(vault).context("", topup_recent=True)
-    assert (ids(hits), total) == (["now", "ever"], 2)
-    hits, total = searcher(vault).context("heron", topup_recent=True)
-    assert (ids(hits), total) == (["now", "ever"], 2)
-
-
-# Results
-
-
-AUTH = Entry(
-    "auth-jwt-001",
-    title="Validate JWT signatures",  # 23 characters
-    text="Check the signature before any claim. " * 5,  # 190
-    context="API gateway",  # 11
-    why="Forged claims",  # 13
-    type="pattern",
-    domain="auth",
-    severity="critical",
-    tags=("auth", "jwt"),
-    updated_at=NOW - YEAR,
-)
-
-
 def test_a_full_result_is_entry_score_and_breakdown():
-    hits = search(vault_of(AUTH, cosines={AUTH.id: 0.6}), "JWT", Spy(), tags=("jwt",), domain="auth")
+    row, _ = TABLE.shown["test_a_scan_result_is_the_documented_first_look"]["rows"]
+    entry = TABLE.entry(row["id"], row["entry"])
+    hits = search(vault_of(entry, cosines={entry.id: 0.6}), "JWT", Spy(), tags=("jwt",), domain="auth")
     shown = DOCUMENTED.showing.present(hits[0])
     assert list(shown) == ["entry", "score", "breakdown"]
-    assert shown["entry"] == AUTH.to_json()
+    assert shown["entry"] == entry.to_json()
     assert list(shown["breakdown"]) == [
         *("semantic", "vector", "severity", "temporalDecay", "tagOverlap", "domainMatch")
     ]
     semantic = shown["breakdown"].pop("semantic")
     expected = {"vector": 0.6, "severity": 1.0, "temporalDecay": 0.5, "tagOverlap": 0.5, "domainMatch": 1.0}
     assert shown["breakdown"] == pytest.approx(expected, abs=1e-6)
-    # Of 23 words in a vocabulary of one entry, each of IDF 1: those of the entry by hand, jwt being in it twice.
-    counts = {"validate": 1, "jwt": 2, "signatures": 1, "check": 5, "signature": 5, "before": 5, "any": 5}
-    counts |= {"claim": 5, "api": 1, "gateway": 1, "auth": 1}
-    assert semantic == pytest.approx(2 / math.sqrt(sum(n * n for n in counts.values())))
+    # In a vocabulary of one entry each word has IDF 1: jwt is in it twice, five words once, five words five times.
+    assert semantic == pytest.approx(2 / math.sqrt(2**2 + 5 * 1 + 5 * 5**2))
     assert shown["score"] == pytest.approx(0.25 * semantic + 0.15 * (0.6 + 1.0 + 0.5 + 0.5 + 1.0), abs=1e-6)
-    (bare,) = search(vault_of(AUTH), "JWT")
+    (bare,) = search(vault_of(entry), "JWT")
     assert DOCUMENTED.showing.present(bare)["breakdown"]["vector"] == 0.0
-
-
-def test_a_scan_result_is_the_documented_first_look():
-    shown = DOCUMENTED.showing.scan(Hit(1, 0.87, AUTH))
-    assert shown == {
-        "id": "auth-jwt-001",
-        "title": "Validate JWT signatures",
-        "score": 0.87,
-        "type": "pattern",
-        "domain": "auth",
-        "tags": ["auth", "jwt"],
-        "snippet": ("Check the signature before any claim. " * 5)[:120],
-        "tokenEstimate": 60,  # 23 + 190 + 11 + 13 = 237 characters, a quarter of it rounded up
-    }
-    assert list(shown) == ["id", "title", "score", "type", "domain", "tags", "snippet", "tokenEstimate"]
-    assert len(shown["snippet"]) == 120
-    short = DOCUMENTED.showing.scan(Hit(1, 0.5, Entry("a", text="short")))
-    assert (short["snippet"], short["tokenEstimate"]) == ("short", 2)
 
 
 def test_scan_first_then_load_the_best_by_id():
@@ -736,7 +354,6 @@ def test_scan_first_then_load_the_best_by_id():
     first = [DOCUMENTED.showing.scan(hit) for hit in search(vault, "heron")]
     chosen = [row["id"] for row in first[:2]]
     assert vault.get(chosen) == [hit.entry for hit in search(vault, "heron")[:2]]
-
     store = federation({"agent": noted("heron", 3), "team": [*noted("heron", 2), Entry("deep", title="heron")]})
     loaded = map(plain, store.get(["deep", "01", "nowhere"]))
     assert [(entry.id, entry.vault) for entry in loaded] == [("deep", "team"), ("01", "agent")]
@@ -748,9 +365,6 @@ def test_scan_and_full_rank_alike():
         [present(hit) for hit in hits] for present in (DOCUMENTED.showing.scan, DOCUMENTED.showing.present)
     )
     assert [(row["id"], row["score"]) for row in scanned] == [(row["entry"]["id"], row["score"]) for row in whole]
-
-
-# The command line
 
 
 @pytest.fixture
@@ -798,23 +412,10 @@ def test_the_command_line_scans_weighs_and_names_tiers(vaults, tmp_path):
     assert (hit["breakdown"]["tagOverlap"], hit["breakdown"]["domainMatch"]) == (0.5, 1.0)  # one of two tags
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["agent.db", "--set", "priority.teem=0.9"], "did you mean 'team'"),
-        (["agent.db", "project.db", "--set", "priority.archive=0.9"], "names no tier"),
-        (["agent.db", "--set", "priority.agent=much"], "a number"),
-        (["agent.db", "--set", "priority.agent=0"], "must be above 0"),
-        (["agent.db", "team.db", "--set", "priority.team=-1"], "must be above 0"),
-        (["agent.db", "team.db", "--set", "priority.team=nan"], "a number"),
-        (["agent.db", "agent=team.db"], "same tier"),
-        (["agent.db", "=team.db"], "no name"),
-        (["agent.db", "team=none.db"], "none.db"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
+@pytest.mark.parametrize(("words", "told"), TABLE.content["refused"])
 def test_a_bad_tier_or_priority_is_one_message_and_exit_code_2(vaults, monkeypatch, words, told):
     monkeypatch.chdir(vaults)
+    words = words.split()
     files = [word for word in words if word.endswith(".db")]
     result = run("search", *files, "heron", "--system", "soleri", *words[len(files) :])
     assert result.exit_code == 2
@@ -822,8 +423,6 @@ def test_a_bad_tier_or_priority_is_one_message_and_exit_code_2(vaults, monkeypat
     assert told in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
 
-
-# The preset and the table of statements
 
 GROUPS = ("reading", "searching", "showing", "contexts")
 
@@ -840,7 +439,7 @@ def test_the_documented_strategies():
 
 
 def test_the_table_of_statements_names_these_tests_and_no_others():
-    assert named("soleri.md") == statements(globals())
+    assert named("soleri.md") == statements(globals()) | TABLE.statements
 
 
 def test_the_table_lists_every_parameter_in_which_the_profiles_differ():

@@ -1,7 +1,6 @@
 """What system-spec-kit's document promises, searched as a user would."""
 
 import json
-import logging
 import math
 from collections import Counter
 from dataclasses import replace
@@ -10,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.base.errors import ConfigError, EmbedderError, RerankError, VaultError
+from steelyard.base.errors import ConfigError, EmbedderError, VaultError
 from steelyard.config import RerankConfig
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
 from steelyard.finish import Floor, Mmr, Rerank
 from steelyard.fusion import compile_plan, parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.entry import Entry, read_entry
 from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.keywords import Bm25Index
 from steelyard.signals import PRIORS
@@ -31,6 +30,7 @@ from steelyard.table.join import join
 
 RECIPE = "{title}\n{text}"
 SENTENCES = Path(__file__).parents[1] / "data" / "intents.jsonl"
+SAMPLES = json.loads(Path(__file__).with_name("spec_kit.json").read_text("utf-8"))
 NOW = 1_770_000_000.0
 DAY = 86_400.0
 
@@ -55,34 +55,19 @@ class TestFigures:
         assert round(fused(ranks, "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))"), 4) == 0.0617
         assert str(DOCUMENTED.searching.strategy.expr) == "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))"
 
-    @pytest.mark.parametrize(
-        ("query", "name", "scores"),
-        [
-            ("fix login crash after update", "fix_bug", {"fix_bug": 5.0}),  # fix 2, crash 2, login 1
-            ("login", "understand", {}),  # below the threshold
-            ("fix login", "fix_bug", {"fix_bug": 3.0}),
-            # As substrings, "prefix" holds fix and "address" holds add, and each alone with login would be 3.0.
-            ("the login prefix of an address", "understand", {}),
-            # Whole words in any regular ending.
-            ("logins crashed after migrating", "fix_bug", {"fix_bug": 3.0, "refactor": 2.0}),
-            # A pattern stands in for the secondary keyword of a query that has none: 2 + 1, never 2 + 1 + 1.
-            ("fix tests", "fix_bug", {"fix_bug": 3.0}),
-            ("fix the login", "fix_bug", {"fix_bug": 3.0}),
-            ("fixture", "understand", {"fix_bug": 0.0}),
-            # Among equals another intent goes before the default: plan 2 and 1, what is 2 and 1.
-            ("what is the plan for the migration", "find_spec", {"find_spec": 3.0, "understand": 3.0}),
-            ("add user registration feature", "add_feature", {}),
-            ("add dark mode feature", "add_feature", {}),
-        ],
-    )
+    @pytest.mark.parametrize(("query", "name", "scores"), SAMPLES["weighed"])
     def test_keyword_weighting(self, query, name, scores):
+        """fix 2, crash 2, login 1. No parts of words, whole words in any regular ending; below 3 the default.
+
+        A pattern stands in for the secondary keyword of a query that has none: 2 + 1, never 2 + 1 + 1. Among
+        equals another intent goes before the default: plan 2 and 1, what is 2 and 1.
+        """
         found = intent(query)
         assert (found.name, {one: found.scores[one] for one in scores}) == (name, scores)
         assert 0 <= found.confidence <= 1
 
     @pytest.mark.parametrize(
-        ("classifier", "right"),
-        [(intent, (7, 5, 3, 6, 10, 5, 3)), (intent_shipped, (7, 1, 2, 3, 10, 4, 2))],
+        ("classifier", "right"), [(intent, (7, 5, 3, 6, 10, 5, 3)), (intent_shipped, (7, 1, 2, 3, 10, 4, 2))]
     )
     def test_seventy_sentences_ten_an_intent(self, classifier, right):
         """Written before the lists were looked at; 21 of them were right before the lists were completed."""
@@ -131,18 +116,7 @@ def embed(text):
     return np.array([text.lower().count(letter) for letter in LETTERS], dtype=np.float32)
 
 
-NOTES = [
-    Entry(
-        "jwt",
-        title="JWT validation",
-        text="Validate a JWT at the boundary.",
-        project="specs/007-auth",
-        tags=("jwt",),
-    ),
-    Entry("session", title="Sessions", text="Opaque sessions in Redis.", project="specs/007-auth"),
-    Entry("incident", title="Outage", text="Nobody could sign in.", relations=(Relation("caused", "jwt", 1.0),)),
-    Entry("cache", title="Cache", text="Keep answers for five minutes.", project="specs/001-cache"),
-]
+NOTES = [read_entry(row)[0] for row in SAMPLES["notes"]]
 
 
 @pytest.fixture
@@ -275,13 +249,11 @@ class Stub:
 
     name = "stub"
 
-    def __init__(self, scores=None):
-        self.scores, self.calls = scores or {}, 0
+    def __init__(self, scores):
+        self.scores, self.calls = scores, 0
 
     def score(self, query, documents):
         self.calls += 1
-        if not self.scores:
-            raise RerankError("it is down")
         return np.array([self.scores.get(document.id, 0.1) for document in documents])
 
 
@@ -293,7 +265,6 @@ class TestReranking:
         stub = Stub({"cache": 0.9, "jwt": 0.5})
         result = searcher(vault, environ=RERANK, reranker=stub).search("jwt validation")
         shown = DOCUMENTED.showing.show(result.hits[0], result)
-
         assert stub.calls == 1
         scores = [hit.score for hit in result.hits]
         assert scores == sorted(scores, reverse=True)
@@ -307,22 +278,9 @@ class TestReranking:
         result = searcher(vault, environ=environ, reranker=stub).search("jwt validation")
         shown = [DOCUMENTED.showing.show(hit, result) for hit in result.hits]
         fused = {hit.entry.id: hit.score for hit in searcher(vault).search("jwt validation").hits}
-
         assert {row["id"]: row["score"] for row in shown} == pytest.approx(fused)
         assert ["finalScore" in row for row in shown[:3]] == [True, True, False]
         assert shown[0]["finalScore"] >= shown[1]["finalScore"]
-
-    @pytest.mark.parametrize("reranker", [None, Stub()])
-    def test_without_it_the_list_stands_as_fused(self, vault, caplog, reranker):
-        asked = searcher(vault, environ=RERANK, reranker=reranker)
-        with caplog.at_level(logging.WARNING):
-            first, second = asked.search("jwt"), asked.search("sessions")
-
-        assert ids(first) == ids(searcher(vault).search("jwt"))
-        assert first.degraded and second.degraded
-        assert first.notes
-        assert asked.degraded == 2
-        assert sum("it was fused" in record.message for record in caplog.records) == 1
 
 
 def dies(*args, **options):
@@ -337,29 +295,6 @@ class TestDegradation:
         assert "vector" not in result.table.columns
         vault.upsert([replace(entry, relations=()) for entry in NOTES], keep_vectors=True)
         assert Searcher(vault, config, embedder(), clock=lambda: NOW).search("jwt").hits
-
-    def test_a_broken_embedder_is_told_once_and_counted(self, vault, caplog):
-        asked = searcher(vault, own=Fails())
-        with caplog.at_level(logging.WARNING):
-            results = [asked.search("jwt"), asked.search("sessions")]
-
-        assert all(result.degraded for result in results)
-        assert asked.degraded == 2
-        assert sum("embedder failed" in record.message for record in caplog.records) == 1
-
-    @pytest.mark.parametrize(("part", "method"), [("graph", "edges"), ("bm25", "counted")])
-    def test_a_retriever_that_dies_is_left_out(self, vault, monkeypatch, caplog, part, method):
-        asked = searcher(vault)
-        monkeypatch.setattr(vault, method, dies)
-        with caplog.at_level(logging.WARNING):
-            results = [asked.search("jwt"), asked.search("sessions")]
-
-        assert part not in results[0].strategy.signals
-        assert ids(results[0])
-        assert asked.degraded == 2
-        assert sum("of its retrievers" in record.message for record in caplog.records) == 1
-        if part == "bm25":
-            assert "fts" in results[0].strategy.signals
 
     @pytest.mark.parametrize("lacked", [{"bm25"}, {"vectors"}, {"bm25", "vectors"}])
     def test_a_note_names_what_a_stage_lacked(self, vault, monkeypatch, lacked):

@@ -5,9 +5,9 @@ import json
 import shutil
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+import workshop
 
 from steelyard.base.extensions import EXTRAS
 from steelyard.extensions.models import WordLlamaEmbedder
@@ -16,18 +16,6 @@ from steelyard_eval.datasets import load
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "qrels" / "workshop"
-
-
-def _script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("workshop", ROOT / "tests" / "benchmarks" / "workshop.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-workshop = _script()
 
 
 FIGURES = """{
@@ -43,16 +31,6 @@ def test_the_figures_are_those_of_the_readme() -> None:
     assert {name: told[name] for name in expected} == expected
     assert (told["words"]["p0"], told["words"]["p50"], told["words"]["p100"]) == (22, 54, 285)
     assert told["most frequent frame"][1] <= 0.01
-
-
-def test_a_generated_collection_would_be_seen() -> None:
-    made = [
-        {"id": str(n), "text": f"We moved the service number {n} to the cluster of team {n} for the reason {n}."}
-        for n in range(50)
-    ]
-
-    assert workshop.frames(made).most_common(1)[0][1] == 50
-    assert len(workshop.near_duplicates([{"id": "a", "text": "one two three four five six"}] * 2)) == 1
 
 
 def test_everything_that_systems_show_was_judged(tmp_path: Path) -> None:

@@ -1,14 +1,10 @@
 """Cortex-Mem, profile shipped, against the recording of the code that its document describes.
 
-`cases` yields a plain tuple a comparison: (group, case, verdict, error). The verdict is "" when both agree, and
-"differs: ..." or "left out: ..." with the reason. Scores there are single precision: 1e-5 (oracles/README.md).
+Scores there are single precision: 1e-5 (oracles/README.md).
 """
 
-import gzip
-import json
-
 import numpy as np
-from verdicts import Rule, counted, run_groups, same
+from verdicts import Rule, both, counted, differs, near, recording, same
 
 from steelyard.base.errors import DimensionMismatchError
 from steelyard.embedders.embed import space_of
@@ -59,13 +55,12 @@ class Stub:
 
 class Fixture:
     def __init__(self, folder):
-        recorded = json.loads(gzip.decompress((folder / "cortex.json.gz").read_bytes()))
+        recorded = recording(folder, "cortex")
         self.recorded = recorded["seed_version"]
         self.shown = {}  # (directory or file, layer) -> the uri that the store returns for it
         self.vault = self.filled(recorded["data"])
 
     def filled(self, data):
-        """Every directory with layers, and every file; vectors are those of the recording and no others."""
         fields, vectors = {}, {"l0": {}, "l1": {}, "l2": {}}
         for uri, layer, shown, content in data["vectors"]:
             own, name = fields.setdefault(uri, {}), layer.lower()
@@ -86,9 +81,7 @@ class Fixture:
         return vault
 
 
-def cases(folder):
-    """Every comparison of Cortex-Mem with its recording."""
-    return run_groups("cortex_mem shipped", globals(), Fixture(folder))
+fixture = Fixture
 
 
 def intents(fixture):
@@ -114,8 +107,7 @@ def cosines(fixture):
         except DimensionMismatchError:
             yield f"{a} {b}", ("left out: vectors of two lengths are an error here, and 0 there", 0.0)
             continue
-        error = abs(found - expected)
-        yield f"{a} {b}", ("" if error <= SINGLE else f"differs: {expected} expected, {found} here", error)
+        yield f"{a} {b}", near({"cosine": expected}, {"cosine": found}, SINGLE)
 
 
 def layered_runs(fixture):
@@ -136,42 +128,33 @@ def one(fixture, run):
     chat = Stub(run["llm"]) if run["llm"] is not None else None
     options = SearchOptions(run["limit"], run["threshold"], run["scope"] or "", include_content=True)
     with CortexMem(fixture.vault, RULE, profile="shipped", chat=chat) as memory:
-        layered = run["mode"] == "layered" and run["query"].strip()
-        if layered and (verdict := steps(run, memory.search(run["query"], options).progress)):
-            return verdict, 0.0
-        search = memory.layered_semantic_search if run["mode"] == "layered" else memory.semantic_search
+        layered, taken = run["mode"] == "layered", same("", "")
+        if layered and run["query"].strip():
+            taken = steps(run, memory.search(run["query"], options).progress)
+        search = memory.layered_semantic_search if layered else memory.semantic_search
         found = search(run["query"], options)
     ours = [(fixture.shown.get((hit.uri, hit.layer), hit.uri), hit.score, hit.snippet.text) for hit in found]
-    return tied(run["results"], ours)
+    return both(taken, tied(run["results"], ours))
 
 
 def steps(run, progress):
     """The store calls say which steps were taken, and how many abstracts the last one found (in any scope)."""
     calls = [call for call in run["store_calls"] if call[0] == "L0"]
     taken = -1 if run["store_calls"][-1][0] == "any" else len(calls) - 1
-    if progress.step[0] != taken:
-        return f"differs: step {taken} expected, {progress.step[0]} here"
-    if taken >= 0 and run["scope"] is None and progress.directories[0] != calls[-1][3]:
-        return f"differs: {calls[-1][3]} abstracts expected, {progress.directories[0]} here"
-    return ""
+    found = progress.directories[0] if taken >= 0 and run["scope"] is None else None
+    return same((taken, calls[-1][3] if found is not None else None), (progress.step[0], found))
 
 
 def tied(expected, ours):
     """Rows of nearly one score may change places, and stand for each other at the end of a list."""
-    if len(expected) != len(ours):
-        return f"differs: {len(expected)} results expected, {len(ours)} here", 0.0
-    errors = [abs(a[1] - b[1]) for a, b in zip(expected, ours, strict=True)]
-    worst = max(errors, default=0.0)
-    if worst > SINGLE:
-        return f"differs: score {expected[errors.index(worst)][1]} expected, {ours[errors.index(worst)][1]}", worst
+    scores = [dict(enumerate(score for _, score, _ in rows)) for rows in (expected, ours)]
+    verdict = both(same(len(expected), len(ours)), near(*scores, SINGLE))
     left = [list(row) for row in expected]
-    for uri, score, text in ours:
+    for uri, score, text in () if verdict[0] else ours:
         match = next((row for row in left if row[0] == uri and abs(row[1] - score) <= SINGLE), None)
-        if match is None:
-            if score > expected[-1][1] + SINGLE:
-                return f"differs: {uri} is not among those of {score}", worst
-            continue
-        left.remove(match)
-        if match[2] != text:
-            return f"differs: snippet of {uri} is {match[2]!r}, here {text!r}", worst
-    return "", worst
+        if match is not None:
+            left.remove(match)
+            verdict = both(verdict, same(match[2], text))
+        elif score > expected[-1][1] + SINGLE:
+            return differs(f"{uri} is not among those of {score}")
+    return verdict

@@ -1,15 +1,12 @@
-"""EchoVault's recording beside the engine on the same memories: what the modules of both profiles share.
+"""EchoVault's recording beside the engine on the same memories: what both profiles share.
 
-`Fixture` holds the recording, a vault with its memories and vectors, and searchers of one profile.
-`compare` is the one way two rankings are compared. A group is a generator of (case, (verdict, error)).
+`Fixture` holds the recording, a vault with its memories and vectors, and searchers of one profile. What a profile
+makes of the recording are methods: `near` (a recorded list of vectors), `fusion` (a recorded merge), `alone`.
 """
 
-import gzip
-import json
-from pathlib import Path
-
 import numpy as np
-from verdicts import EXACT, SINGLE, TIE, same
+from verdicts import SINGLE, both, compare, differs, recording, same
+from verdicts import found as found_in
 
 from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.base.fields import parse_time
@@ -55,8 +52,8 @@ SPACE = space_of(Lookup({}), "text", DOCUMENTED.reading.recipe)  # both profiles
 class Fixture:
     """The recording of the version the document describes, and the engine under one profile."""
 
-    def __init__(self, folder: Path, system):
-        recorded = json.loads(gzip.decompress((folder / "echovault.json.gz").read_bytes()))
+    def __init__(self, folder, system):
+        recorded = recording(folder, "echovault")
         self.system = system
         self.memories = recorded["memories"]
         self.queries = {query["qid"]: query for query in recorded["queries"]}
@@ -84,6 +81,10 @@ class Fixture:
     def lookup(self, **how):
         return Lookup(self.asked, **how)
 
+    def query(self, qid):
+        asked = self.queries[qid]
+        return asked["limit"], Query(asked["query"], filters=scope(asked))
+
     def keyword_runs(self):
         """The runs, with the keyword side that is expected of the profile."""
         return self.runs()
@@ -91,8 +92,7 @@ class Fixture:
     def runs(self):
         """(qid, limit, our query, recorded run) of every recorded run."""
         for qid, run in self.recorded["runs"].items():
-            asked = self.queries[qid]
-            yield qid, asked["limit"], Query(asked["query"], filters=scope(asked)), run
+            yield qid, *self.query(qid), run
 
 
 # Their words and ours
@@ -152,21 +152,17 @@ def settings(label, args):
 
 
 def fused(lists, strategy, limit):
-    """What a strategy makes of given lists of (id, score)."""
-    found = {
-        name: [Found(id_, score, place) for place, (id_, score) in enumerate(rows, 1)]
-        for name, rows in lists.items()
-    }
+    numbered = {name: enumerate(rows, 1) for name, rows in lists.items()}
+    found = {name: [Found(*row, place) for place, row in rows] for name, rows in numbered.items()}
     table = join([Query("fused")], [0.0], [found], {}, lambda ids, *_: [Entry(id_) for id_ in ids])
-    ranking = finish(table, fuse(table, parse_strategy(strategy)), (Cut(limit),))
-    return [(table.entries[table.entry[r]], float(s)) for r, s in zip(ranking.row, ranking.score, strict=True)]
+    return found_in(finish(table, fuse(table, parse_strategy(strategy)), (Cut(limit),)), table)
 
 
 def hybrid(searcher, query):
     """Hybrid search, whose errors reach the caller, as (id, score)."""
     strategy = parse_strategy(HYBRID)
     table, ranking, _ = rank_table(searcher.candidates(query, strategy), searcher.config, strategy)
-    return [(table.entries[table.entry[r]], float(s)) for r, s in zip(ranking.row, ranking.score, strict=True)]
+    return found_in(ranking, table)
 
 
 def merge(fts, vector, fts_weight=0.3, vec_weight=0.7):
@@ -179,29 +175,9 @@ def merge(fts, vector, fts_weight=0.3, vec_weight=0.7):
     return sorted(total.items(), key=lambda row: -row[1])
 
 
-# Comparing
-
-
-def compare(expected, got, tolerance=EXACT, floor=0.0, show=None, beyond=(), tie=TIE):
-    """Verdict and worst error of two lists of (id, score), best first.
-
-    Errors are relative to the expected score, or to `floor` where that is larger. `show` cuts the
-    expected list; `beyond` is a deeper one. An id may stand in another place only where its own
-    expected score is tied, within `tie`.
-    """
-    known, expected = dict(expected) | dict(beyond), expected[:show]
-    if len(expected) != len(got):
-        return f"differs: {len(expected)} rows expected, {len(got)} here", 0.0
-    worst = 0.0
-    for place, ((id_, score), (here, value)) in enumerate(zip(expected, got, strict=True), 1):
-        worst = max(worst, abs(value - score) / (max(abs(score), floor) or 1.0))
-        if worst > tolerance:
-            return f"differs: place {place} scores {score!r}, here {value!r}", worst
-        if here != id_ and abs(known.get(here, np.inf) - score) > tie * max(abs(score), floor):
-            return f"differs: place {place} is {id_}, here {here}", worst
-    if len({id_ for id_, _ in got}) < len(got):
-        return "differs: an id appears twice", worst
-    return "", worst
+def over_maximum(pool):
+    """A keyword pool as the first tier scores it."""
+    return [(id_, score / pool[0][1]) for id_, score in keyed(pool)] if pool else []
 
 
 def merged_tolerance(vector):
@@ -210,20 +186,17 @@ def merged_tolerance(vector):
     return SINGLE / min(1.0, top) if top > 0 else SINGLE
 
 
-def refused(search):
+def refused(search, *asked):
     """Verdict where the recording holds an error: ours must be an error that names the remedy."""
     try:
-        search()
+        search(*asked)
     except ConfigError as error:
-        return ("" if "type at least one word" in str(error) else f"differs: {error}"), 0.0
-    return "differs: an error is recorded, here there is none", 0.0
+        return ("", 0.0) if "type at least one word" in str(error) else differs(error)
+    return differs("an error is recorded, here there is none")
 
 
 def failed(recorded):
     return isinstance(recorded, dict) and "error" in recorded
-
-
-# Groups of both profiles
 
 
 def match_expressions(fixture):
@@ -237,7 +210,7 @@ def keyword_lists(fixture):
         for name, size in (("fts_pool", limit), ("fts_top40", 20)):
             searcher = fixture.searcher(size)
             if failed(run[name]):
-                yield f"{qid} {name}", refused(lambda s=searcher, q=query: s.candidates(q, parse_strategy("fts")))
+                yield f"{qid} {name}", refused(searcher.candidates, query, parse_strategy("fts"))
             else:
                 rows, _ = listed(searcher, query, "fts")
                 yield f"{qid} {name}", compare(keyed(run[name]), rows, beyond=keyed(run["fts_top40"]))
@@ -248,6 +221,64 @@ def keyword_totals(fixture):
         if run["fts_total"] is not None:
             rows, _ = listed(fixture.searcher(len(fixture.memories)), query, "fts")
             yield qid, same(run["fts_total"], len(rows))
+
+
+def vector_lists(fixture):
+    """vec_pool with its filter after the cut (positions show the gaps), without it, and vec20 without filters."""
+    for qid, limit, query, run in fixture.runs():
+        whole = run.get("vec_pool_unfiltered", run["vec_pool"])
+        places = [[rowid for rowid, _ in whole].index(rowid) + 1 for rowid, _ in run["vec_pool"]]
+        beyond = fixture.near(query.text, fixture.recorded["vec20"].get(qid, ()))
+        yield f"{qid} vec_pool", near_vectors(fixture, limit, query, run["vec_pool"], places, beyond)
+        if "vec_pool_unfiltered" in run:
+            every = list(range(1, len(whole) + 1))
+            verdict = near_vectors(fixture, limit, Query(query.text), whole, every, beyond)
+            yield f"{qid} vec_pool_unfiltered", verdict
+    for qid, pool in fixture.recorded["vec20"].items():
+        query = Query(fixture.queries[qid]["query"])
+        yield f"{qid} vec20", near_vectors(fixture, 10, query, pool, list(range(1, 21)))
+
+
+def near_vectors(fixture, limit, query, pool, places, beyond=()):
+    """Verdict on a list of vectors with its places, and on the order of the recorded one."""
+    rows, positions = listed(fixture.searcher(limit, fixture.lookup()), query, "vector")
+    verdict = compare(fixture.near(query.text, pool), rows, SINGLE, 1.0, beyond=beyond, tie=fixture.tie)
+    scores = [score for _, score in pool]
+    return both(verdict, same(places, positions), same(sorted(scores, reverse=True), scores))
+
+
+def keywords_alone(fixture):
+    """Without a provider, and with one that is down."""
+    for qid, limit, query, run in fixture.keyword_runs():
+        for name, (down, strategy) in fixture.alone.items():
+            searcher = fixture.searcher(limit, fixture.lookup(down=True) if down else None, strategy=strategy)
+            if failed(run[name]):
+                yield f"{qid} {name}", refused(searcher.search, query)
+            else:
+                shown, beyond = fixture.shown(searcher.search(query).hits), over_maximum(run["fts_pool"])
+                yield f"{qid} {name}", compare(keyed(run[name]), shown, beyond=beyond)
+
+
+def hybrid_always(fixture):
+    """The merge without the tier test."""
+    for qid, limit, query, run in fixture.keyword_runs():
+        searcher = fixture.searcher(limit, fixture.lookup(), strategy=HYBRID)
+        if failed(run["hybrid"]):
+            yield qid, refused(searcher.search, query)
+        else:
+            yield qid, fixture.fusion(qid, limit, query, run, scored(searcher.search(query).hits))
+
+
+def scaled_vectors(fixture):
+    vault = fixture.filled(8.0)
+    for qid, recorded in fixture.recorded["scaled_x8"].items():
+        limit, query = fixture.query(qid)
+        searcher = fixture.searcher(limit, fixture.lookup(scale=8.0), vault)
+        rows, _ = listed(searcher, query, "vector")
+        expected = fixture.near(query.text, recorded["vec_pool"], 8.0)
+        yield f"{qid} vec_pool", compare(expected, rows, SINGLE, 1.0, tie=fixture.tie)
+        for name, verdict in fixture.scaled(qid, limit, query, recorded, searcher):
+            yield f"{qid} {name}", verdict
 
 
 def merge_function(fixture):

@@ -3,12 +3,12 @@
 import json
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 from echovault_recording import (
     SPACE,
     Lookup,
-    compare,
     entry,
     failed,
     hybrid,
@@ -20,7 +20,7 @@ from echovault_recording import (
     scored,
     settings,
 )
-from verdicts import EXACT, SINGLE, both, same
+from verdicts import EXACT, SINGLE, both, compare, differs, near, same
 
 from steelyard.base.errors import DimensionMismatchError, EmbedderError
 from steelyard.embedders.embed import embed_missing
@@ -45,19 +45,19 @@ def context_case(fixture, case):
     embedder = fixture.lookup(warm="ollama" not in label or case.get("embed_called", True))
     searcher = fixture.searcher(limit, embedder)
     if failed(case):
-        return refused(lambda: searcher.context(text, filters, semantic=mode, topup_recent=topup))
+        return refused(partial(searcher.context, text, filters, semantic=mode, topup_recent=topup))
     hits, total = searcher.context(text, filters, semantic=mode, topup_recent=topup)
     found = [hit for hit in hits if hit.score is not None]
     recent = [key(rowid) for rowid, score in case["out"] if score is None]
     expected = keyed(row for row in case["out"] if row[1] is not None)
     tolerance = SINGLE if embedder.calls else EXACT
-    head = compare(expected, scored(found), tolerance, 1.0, beyond=nothing_near(fixture, text, limit))
+    head = compare(expected, scored(found), tolerance, 1.0, beyond=tied_at_zero(fixture, text, limit))
     tail = same(recent, [hit.entry.id for hit in hits if hit.score is None])
     fields = same(case["keys_last"], sorted(row(hits[-1])) if hits else None)
     return both(head, tail, fields, same(case["total"], total), same(case["embed_called"], embedder.calls == 1))
 
 
-def nothing_near(fixture, text, limit):
+def tied_at_zero(fixture, text, limit):
     """The pool of a query near to nothing: all of its vectors tie at 0."""
     qid = next((qid for qid, asked in fixture.queries.items() if asked["query"] == text), None)
     pool = keyed(fixture.recorded["vec20"].get(qid, ()))[: 2 * limit]
@@ -65,7 +65,6 @@ def nothing_near(fixture, text, limit):
 
 
 def result_form(fixture):
-    """The columns of a row, and their values."""
     memory = fixture.memories[0]
     shown = row(Hit(1, 0.5, entry(memory)))
     for name in fixture.recorded["result_keys"]:
@@ -75,7 +74,6 @@ def result_form(fixture):
 
 
 def row_values(memory):
-    """Verdict of one row; our ids are the rowids, and related files are lists in the recording."""
     named = ("rowid", "title", "what", "why", "impact", "category", "project", "source", "file_path")
     expected = {name: memory[name] for name in (*named, "created_at", "updated_at")}
     expected |= {"tags": json.dumps(memory["tags"]), "has_details": int(bool(memory["details"])), "score": 0.5}
@@ -99,47 +97,34 @@ def search_tool(fixture):
     for shown, hit in zip(recorded["memories"], hits, strict=True):
         mine = row(hit)
         day = datetime.fromisoformat(mine["created_at"]).strftime("%b %d")
-        mine = {
-            "id": numbers[hit.entry.id],
-            "tags": list(hit.entry.tags),
-            "date": day,
-            **_only(mine, "title", "category"),
-        }
+        mine = {"title": mine["title"], "category": mine["category"], "date": day}
+        mine |= {"id": numbers[hit.entry.id], "tags": list(hit.entry.tags)}
         yield f"tool_context {shown['id'][:8]}", same(shown, mine)
-
-
-def _only(record, *names):
-    return {name: record[name] for name in names}
 
 
 def scenarios(fixture):
     recorded = fixture.recorded["scenarios"]
     yield from without_vectors(fixture, recorded["no_vec_table"])
     yield from other_dimension(fixture, recorded["dimension_mismatch"])
-    yield from provider_down_on_save(fixture, recorded["provider_down_on_save"])
+    yield "provider down on save", provider_down_on_save(fixture, recorded["provider_down_on_save"])
     yield from merged_on_save(recorded["dedup"])
-    shown = row(Hit(1, 1.0, merged(recorded["dedup"])[1]))
-    columns = recorded["dedup"]["merged"]
-    yield "dedup: the row", same(columns, {name: shown[name] for name in columns})
     yield from deleted(fixture, recorded["delete"])
-    yield from updated(fixture, recorded["update"])
+    yield "update", updated(fixture, recorded["update"])
 
 
 def without_vectors(fixture, recorded):
     bare, lookup = fixture.filled(scale=0), fixture.lookup()
     searcher = fixture.searcher(5, lookup, vault=bare)
     vector = np.array(fixture.asked["zephyrine"], dtype=np.float32)
-    yield "no vectors: nearest", same(recorded["vector_search"], bare.nearest(SPACE, vector, EVERYTHING, 9, True))
-    yield "no vectors: spaces", same(recorded["has_vec_table"], bool(bare.spaces()))
-    hits = scored(searcher.search("zephyrine").hits)
-    yield (
-        "no vectors: search",
-        both(compare(keyed(recorded["service_search"]), hits), same(recorded["embed_calls"], lookup.calls)),
-    )
-    yield (
-        "no vectors: hybrid",
-        compare(keyed(recorded["hybrid"]), hybrid(searcher, Query("zephyrine codec compression"))),
-    )
+    found = scored(searcher.search("zephyrine").hits)
+    here = {
+        "vector_search": bare.nearest(SPACE, vector, EVERYTHING, 9, True),
+        "has_vec_table": bool(bare.spaces()),
+        "embed_calls": lookup.calls,
+    }
+    yield ("no vectors: search", both(compare(keyed(recorded["service_search"]), found), near(here, recorded)))
+    merged = hybrid(searcher, Query("zephyrine codec compression"))
+    yield "no vectors: hybrid", compare(keyed(recorded["hybrid"]), merged)
 
 
 def other_dimension(fixture, recorded):
@@ -147,35 +132,33 @@ def other_dimension(fixture, recorded):
     lookup = fixture.lookup(dim=32)
     searcher = fixture.searcher(5, lookup, vault=vault)
     for name, call in (
-        ("ensure", lambda: vault.put_vectors(SPACE, [key(1)], wrong)),
-        ("insert_vector_wrong_dim", lambda: vault.put_vectors(SPACE, [key(1)], wrong)),
-        ("vector_search_wrong_dim", lambda: vault.nearest(SPACE, wrong[0], EVERYTHING, 5, True, "l2")),
-        ("hybrid", lambda: hybrid(searcher, Query("zephyrine"))),
+        ("ensure", partial(vault.put_vectors, SPACE, [key(1)], wrong)),
+        ("insert_vector_wrong_dim", partial(vault.put_vectors, SPACE, [key(1)], wrong)),
+        ("vector_search_wrong_dim", partial(vault.nearest, SPACE, wrong[0], EVERYTHING, 5, True, "l2")),
+        ("hybrid", partial(hybrid, searcher, Query("zephyrine"))),
     ):
         said = [word in recorded[name]["error"] for word in ("64", "32")]
         yield f"dimension: {name}", mismatch(said, call)
     for name in ("tiered", "service_search"):
-        yield f"dimension: {name}", compare(keyed(recorded[name]), scored(searcher.search("zephyrine").hits))
-    saved = Entry(
-        "saved", title="Mismatch save flibbertigibbet", text="note saved while dimensions differ", tags=("x",)
-    )
+        yield (f"dimension: {name}", compare(keyed(recorded[name]), scored(searcher.search("zephyrine").hits)))
+    title, text = "Mismatch save flibbertigibbet", "note saved while dimensions differ"
+    saved = Entry("saved", title=title, text=text, tags=("x",))
     vault.upsert([saved])
-    yield "dimension: save", mismatch([True, True], lambda: embed_missing(vault, lookup, SPACE))
-    yield (
-        "dimension: search after save",
-        same(recorded["search_after_save"], len(searcher.search("flibbertigibbet").hits)),
-    )
-    yield "dimension: vectors before reindex", same(recorded["vec_rows_before_reindex"], vectors_in(vault))
-    yield "dimension: embedded text", same(recorded["reindex_text_example"], render(SHIPPED.reading.recipe, saved))
+    yield "dimension: save", mismatch([True, True], partial(embed_missing, vault, lookup, SPACE))
+    here = {
+        "search_after_save": len(searcher.search("flibbertigibbet").hits),
+        "vec_rows_before_reindex": vectors_in(vault),
+        "reindex_text_example": render(SHIPPED.reading.recipe, saved),
+    }
     vault.drop_space(SPACE)
     embed_missing(vault, lookup, SPACE)
-    counts = [recorded["reindex"]["count"], recorded["vec_rows_after_reindex"], recorded["stored_dim_after"]]
-    yield "dimension: reindex", same(counts, [vault.count(), vectors_in(vault), vault.spaces()[0][1]])
     result = searcher.search("zephyrine")
-    yield (
-        "dimension: after reindex",
-        same(recorded["tiered_after_reindex_ok"], bool(result.hits) and not result.degraded),
-    )
+    here |= {
+        "vec_rows_after_reindex": vectors_in(vault),
+        "stored_dim_after": vault.spaces()[0][1],
+        "tiered_after_reindex_ok": bool(result.hits) and not result.degraded,
+    }
+    yield "dimension: reindex", both(near(here, recorded), same(recorded["reindex"]["count"], vault.count()))
 
 
 def mismatch(said, call):
@@ -184,7 +167,7 @@ def mismatch(said, call):
         call()
     except DimensionMismatchError as error:
         return same(said, [word in str(error) for word in ("64", "32")])
-    return "differs: an error is recorded, here there is none", 0.0
+    return differs("an error is recorded, here there is none")
 
 
 def vectors_in(vault):
@@ -192,21 +175,16 @@ def vectors_in(vault):
 
 
 def provider_down_on_save(fixture, recorded):
-    vault = fixture.filled()
+    vault, down = fixture.filled(), fixture.lookup(down=True)
     ten = list(fixture.stored)[:10]
     vault.delete([memory.id for memory in vault.entries() if memory.id not in ten])
     vault.upsert([Entry("saved", title="saved while down")])
     try:
-        embed_missing(vault, fixture.lookup(down=True), SPACE)
-        stopped = False
+        embed_missing(vault, down, SPACE)
     except EmbedderError:
-        stopped = True
-    found = fixture.searcher(5, fixture.lookup(down=True), vault).search("saved while down").hits
-    expected = [recorded[name] for name in ("searchable", "total", "vec")]
-    yield (
-        "provider down on save",
-        both(same(expected, [len(found), vault.count(), vectors_in(vault)]), same(True, stopped)),
-    )
+        found = fixture.searcher(5, down, vault).search("saved while down").hits
+        return near({"searchable": len(found), "total": vault.count(), "vec": vectors_in(vault)}, recorded)
+    return differs("an embedder that is down belongs here")
 
 
 def merged(recorded):
@@ -225,18 +203,18 @@ def merged(recorded):
 def merged_on_save(recorded):
     """What a dedup leaves in the store; deciding what is a duplicate is no part of search."""
     saved, new = merged(recorded)
-    yield "dedup: embedded on save", same(recorded["embed_text_on_save"], render(SHIPPED.reading.recipe, saved))
-    yield "dedup: embedded on update", same(recorded["embed_text_on_update"], render(SHIPPED.reading.recipe, new))
     vault = Vault(":memory:")
     vault.upsert([saved, Entry("b"), Entry("c")])
     vault.put_vectors(SPACE, ["a", "b", "c"], np.eye(3, 64, dtype=np.float32))
     vault.upsert([new], keep_vectors=True)
-    kept = vault.vectors_of(SPACE, ["a"])["a"].tolist() == np.eye(3, 64)[0].tolist()
-    yield (
-        "dedup: the vector",
-        same([recorded["vector_replaced"], recorded["vec_rows"]], [not kept, vectors_in(vault)]),
-    )
-    yield "dedup: what the vault holds", same([new], vault.get(["a"]))
+    here = {
+        "embed_text_on_save": render(SHIPPED.reading.recipe, saved),
+        "embed_text_on_update": render(SHIPPED.reading.recipe, new),
+        "vector_replaced": vault.vectors_of(SPACE, ["a"])["a"].tolist() != np.eye(3, 64)[0].tolist(),
+        "vec_rows": vectors_in(vault),
+    }
+    yield "dedup", both(near(here, recorded), same([new], vault.get(["a"])))
+    yield "dedup: the row", near(recorded["merged"], row(Hit(1, 1.0, new)))
 
 
 def deleted(fixture, recorded):
@@ -264,4 +242,4 @@ def updated(fixture, recorded):
     vault.upsert([replace(old, title="new", text="other words", why="", impact="", tags=())])
     after = [id_ for id_, _ in listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")[0]]
     expected = [recorded[name] for name in ("old_text_matched_before", "old_text_still_matches")]
-    yield "update", same(expected, [old.id in before, old.id in after])
+    return same(expected, [old.id in before, old.id in after])

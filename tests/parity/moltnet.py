@@ -1,8 +1,5 @@
 """MoltNet, profile shipped, against the recording of the database function that its document links to.
 
-`cases` yields a plain tuple a comparison: (group, case, verdict, error). The verdict is "" when both
-agree, "differs: ..." when they do not, and "left out: ..." with the reason.
-
 Equal ts_ranks are common, and PostgreSQL numbers them in no order of its own. The recording tells which it
 was, for a row says its rank by 1/(k + rank). So every case has a vault of its own, whose ids sort in that
 order, and our rule for ties, by id, falls as the database's did. A rank that ts_rank does not allow cannot
@@ -10,14 +7,11 @@ come out this way. Rows of equal ts_rank that were not returned take the places 
 hope of a good score first: a list that still differs is one that no order explains.
 """
 
-import gzip
-import json
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
-from verdicts import EXACT, SINGLE, TIE, Rule
+from verdicts import SINGLE, Rule, both, compare, differs, near, recording, same
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import parse_time
@@ -37,16 +31,6 @@ from steelyard.table.join import join
 STRATEGY = "weighted_sum({}*rrf(vector, fts, k={}), {}*recency(half_life={}h, since=access), {}*importance)"
 
 
-def cases(folder: Path):
-    """Every comparison of MoltNet with its recording."""
-    recording = Recording(folder)
-    for query in recording.queries:
-        case = Case(recording, query)
-        for group in (keyword_lists, vector_lists, fusion_of_recorded_lists, end_to_end):
-            for verdict, error in group(case):
-                yield group.__name__.replace("_", " "), query["qid"], verdict, error
-
-
 # The recording, and the engine on the same entries
 
 
@@ -60,13 +44,17 @@ SPACE = space_of(lookup([]), "text", SHIPPED.reading.recipe)
 
 class Recording:
     def __init__(self, folder):
-        recorded = json.loads(gzip.decompress((folder / "moltnet.json.gz").read_bytes()))
+        recorded = recording(folder, "moltnet")
         self.now = parse_time(recorded["now"])
         self.entries = {entry["n"]: entry for entry in recorded["entries"]}
         self.relations, self.diaries = recorded["relations"], recorded["scope"]["diaries"]
         self.runs = recorded["runs"]["seed_0007"]
         self.queries = [query for query in recorded["queries"] if query["qid"] in self.runs]
         self.vault = lru_cache(maxsize=4)(self._vault)
+
+    def cases(self):
+        """(qid, the query with the engine set up as it was asked)."""
+        return ((query["qid"], Case(self, query)) for query in self.queries)
 
     def order(self, query):
         """First the n of the keyword list: by ts_rank, equal ones so that the rows get the ranks they tell.
@@ -99,7 +87,6 @@ class Recording:
         return returned, float(weights @ (rrf, 0.99**hours, entry["importance"] / 10)), n
 
     def _vault(self, order):
-        """A vault in which the id of an entry is its place in the order."""
         ids = {n: f"{place:03d}" for place, n in enumerate(order)}
         vault = Vault(":memory:")
         vault.upsert(self.entry(n, ids) for n in order)
@@ -132,9 +119,10 @@ class Recording:
         )
 
 
-class Case:
-    """One recorded query, and the engine set up as it was asked."""
+fixture = Recording
 
+
+class Case:
     def __init__(self, recording, recorded):
         self.recorded, self.rows = recorded, recording.runs[recorded["qid"]]
         self.order = recording.order(recorded)
@@ -152,11 +140,9 @@ class Case:
         return Searcher(self.vault, config, self.lookup, visible=visible(self.recorded))
 
     def keywords(self):
-        """The recorded keyword list: (n, ts_rank)."""
         return sorted(self.recorded["fts"], key=lambda row: (-row[1], self.order.index(row[0])))
 
     def nearest(self):
-        """The recorded vector list: (n, 1 - distance)."""
         return [(n, 1 - distance) for n, distance in self.recorded["vec"] or ()]
 
     def listed(self, name):
@@ -171,7 +157,6 @@ class Case:
 
 
 def strategy(query):
-    """The preset's own, with the weights and the k of a query."""
     w_relevance, w_recency, w_importance, k = (
         number_text(query[name]) for name in ("w_relevance", "w_recency", "w_importance", "rrf_k")
     )
@@ -179,7 +164,6 @@ def strategy(query):
 
 
 def asked(query):
-    """The filters of a query."""
     filters = {"tags": {"all": query["tags"] or [], "none": query["exclude_tags"] or []}}
     if query["types"] is not None:
         filters["type"] = query["types"]
@@ -199,41 +183,17 @@ def visible(query):
     return visible_to({"vault": tuple(query["diaries"] or ()), "tenant": tuple(query["teams"] or ())})
 
 
-# Comparing
-
-
-def compare_list(expected, got, floor=0.0):
-    """The head of a list of (n, score); errors are relative to the score, or to `floor` where that is larger."""
-    got = got[: len(expected)]
-    if [n for n, _ in expected] != [n for n, _ in got]:
-        return f"differs: {expected} expected, {got} here", 0.0
-    errors = [
-        abs(here - score) / (max(abs(score), floor) or 1.0)
-        for (_, score), (_, here) in zip(expected, got, strict=True)
-    ]
-    worst = max(errors, default=0.0)
-    return ("" if worst <= SINGLE else f"differs: {expected} expected, {got} here"), worst
-
-
-def compare(case, table, ranking, config, used):
+def ranked(case, table, ranking, config, used):
     """Vector_rrf, fts_rrf and combined_score of every row, and the order; ties may change places."""
     scores = fuse(table, used)
     columns = [reciprocal(table, name, case.recorded["rrf_k"]) for name in ("vector", "fts")]
     uncut = finish(table, scores, config.finish[:-1]).row
     here = {case.n(table, row): [float(column[row]) for column in (*columns, scores)] for row in uncut}
-    shown = [case.n(table, row) for row in ranking.row]
-    if len(shown) != len(case.rows):
-        return f"differs: {len(case.rows)} rows expected, {len(shown)} here", 0.0
-    worst = 0.0
-    for place, ((n, *expected), other) in enumerate(zip(case.rows, shown, strict=True), 1):
-        if n not in here:
-            return f"differs: n{n} of place {place} is not ranked here", worst
-        worst = max(worst, *(abs(a - b) for a, b in zip(expected, here[n], strict=True)))
-        if worst > EXACT:
-            return f"differs: place {place}, n{n} has {expected}, here {here[n]}", worst
-        if abs(here[other][-1] - here[n][-1]) > TIE:
-            return f"differs: place {place} is n{n}, here n{other}", worst
-    return "", worst
+    shown = [(n, here[n][-1]) for n in (case.n(table, row) for row in ranking.row)]
+    rows = [near(dict(enumerate(row)), dict(enumerate(here.get(n, ())))) for n, *row in case.rows]
+    expected = [(n, score) for n, *_, score in case.rows]
+    beyond = [(n, row[-1]) for n, row in here.items()]  # a row that is tied with another may stand in its place
+    return both(compare(expected, shown, floor=1.0, beyond=beyond), *rows)
 
 
 def reciprocal(table, name, k):
@@ -243,29 +203,30 @@ def reciprocal(table, name, k):
     return np.nan_to_num(fuse(table, parse_strategy(f"rrf({name}, k={number_text(k)})")))
 
 
-# The groups: generators of (verdict, error) for one case
-
-
-def keyword_lists(case):
+def keyword_lists(recorded):
     """Matches and their ts_rank, and how many the scope holds in all; no words, no list."""
-    if case.words:
-        got = case.listed("fts")
-        total = case.recorded["fts_total"]
-        verdict, worst = compare_list(case.keywords(), got)
-        yield (verdict or ("" if len(got) == total else f"differs: {total} matches, {len(got)} here"), worst)
+    for qid, case in recorded.cases():
+        if case.words:
+            got, expected = case.listed("fts"), case.keywords()
+            head = compare(expected, got[: len(expected)], SINGLE, tie=-1)
+            yield qid, both(head, same(case.recorded["fts_total"], len(got)))
 
 
-def vector_lists(case):
+def vector_lists(recorded):
     """The nearest entries with 1 - distance, in exact order."""
-    if case.lookup:
-        yield compare_list(case.nearest(), case.listed("vector"), floor=1.0)
+    for qid, case in recorded.cases():
+        if case.lookup:
+            expected = case.nearest()
+            yield qid, compare(expected, case.listed("vector")[: len(expected)], SINGLE, 1.0, tie=-1)
 
 
-def fusion_of_recorded_lists(case):
+def fusion_of_recorded_lists(recorded):
     """The lists are the recorded ones; the negation's predicate is the engine's."""
-    if not case.recorded["limit"]:
-        yield without_limit(case)
-        return
+    for qid, case in recorded.cases():
+        yield qid, of_recorded_lists(case) if case.recorded["limit"] else without_limit(case)
+
+
+def of_recorded_lists(case):
     lists = {
         name: [Found(case.place[n], score, place) for place, (n, score) in enumerate(rows, 1)]
         for name, rows in (("fts", case.keywords()), ("vector", case.nearest()))
@@ -273,43 +234,43 @@ def fusion_of_recorded_lists(case):
     score = {"lexical": lexical(case.vault, text) if case.words else lambda _, ids: np.ones(len(ids))}
     table = join([case.query], [case.query.asked_at], [lists], score, case.vault.get)
     config = case.config()
-    yield compare(case, *rank_table(table, config, config.strategy)[:2], config, config.strategy)
+    return ranked(case, *rank_table(table, config, config.strategy)[:2], config, config.strategy)
 
 
-def end_to_end(case):
+def end_to_end(recorded):
     """Search from text and vector. Where there is no text, the strategy is asked for what is left of it."""
-    if not case.recorded["limit"]:
-        yield without_limit(case)
-    elif not case.words:
-        yield without_words(case)
-    else:
-        config = case.config()
-        found = case.searcher(config).search(case.query)
-        yield compare(case, found.table, found.ranking, config, found.strategy)
+    for qid, case in recorded.cases():
+        if not case.recorded["limit"]:
+            yield qid, without_limit(case)
+        elif not case.words:
+            yield qid, without_words(case)
+        else:
+            config = case.config()
+            found = case.searcher(config).search(case.query)
+            yield qid, ranked(case, found.table, found.ranking, config, found.strategy)
+
+
+def refused(call, said, *asked):
+    """Verdict where an error that says so belongs."""
+    try:
+        call(*asked)
+    except ConfigError as error:
+        return same(True, said in str(error))
+    return differs("an error belongs here, there is none")
 
 
 def without_limit(case):
     """'limit 0 -> empty'; here a limit below 1 is an error, so that neither gives a row."""
-    try:
-        SHIPPED.config(case.recorded["limit"])
-    except ConfigError as error:
-        told = "must be at least 1" in str(error)
-        return ("" if told and not case.rows else f"differs: {case.rows} recorded, here {error}"), 0.0
-    return "differs: a limit below 1 was taken", 0.0
+    return both(refused(SHIPPED.config, "must be at least 1", case.recorded["limit"]), same(case.rows, []))
 
 
 def without_words(case):
     """Search itself refuses such a query."""
     config = case.config()
     searcher = case.searcher(replace(config, finish=config.finish[1:]))
-    try:
-        searcher.search(case.query)
-        return "differs: a query without words was searched", 0.0
-    except ConfigError as error:
-        if "type at least one word" not in str(error):
-            return f"differs: {error}", 0.0
+    verdict = refused(searcher.search, "type at least one word", case.query)
     if case.lookup is None:  # 'no text and no embedding': no rows there, an error here: neither gives a row
-        return ("" if not case.rows else f"differs: {case.rows} recorded, here none"), 0.0
+        return both(verdict, same(case.rows, []))
     left = config.strategy.without({"fts"})
     table = searcher.candidates(case.query, left)
-    return compare(case, *rank_table(table, config := searcher.config, left)[:2], config, left)
+    return both(verdict, ranked(case, *rank_table(table, config := searcher.config, left)[:2], config, left))

@@ -1,30 +1,20 @@
 """MoltNet's full-text side, outside PostgreSQL, against what PostgreSQL 15 recorded.
 
-`cases` yields a plain tuple a comparison: (group, case, verdict, error). The verdict is "" when both agree,
-"differs: ..." when they do not, and "left out: ..." with the reason. Errors are relative to the recorded rank.
-
-The recording lists the rows of a query best first and cuts them where 2 x limit ends, after the last tie.
+Errors are relative to the recorded rank. The recording lists the rows of a query best first and cuts them where
+2 x limit ends, after the last tie.
 """
 
-import gzip
-import json
 import re
-from pathlib import Path
 
-from verdicts import SINGLE, run_groups, same
+from verdicts import SINGLE, compare, recording, same
 
 from steelyard.retrievers.english import tsvector
 from steelyard.retrievers.tsearch import Joined, Not, best, flat, has_negation, ranker, websearch
 from steelyard.stores.postings import Counted
 
 
-def cases(folder: Path):
-    """Every comparison of the full-text side with its recording."""
-    recorded = json.loads(gzip.decompress((folder / "moltnet.json.gz").read_bytes()))
-    return run_groups("moltnet shipped", globals(), recorded)
-
-
-# The recording
+def fixture(folder):
+    return recording(folder, "moltnet")
 
 
 def text_of(entry):
@@ -32,13 +22,11 @@ def text_of(entry):
 
 
 def parsed(tsv):
-    """A printed tsvector as lexemes and positions."""
     found = re.findall(r"'((?:[^']|'')+)':([\d,]+)", tsv)
     return {word.replace("''", "'"): tuple(map(int, places.split(","))) for word, places in found}
 
 
 def allowed(recorded, query):
-    """The n of every entry that the scope and the filters of a query let through."""
     superseded = {target for _, target, *kind in recorded["relations"] if kind == ["supersedes", "accepted"]}
     diaries = recorded["scope"]["diaries"]
     return {
@@ -65,17 +53,6 @@ def has_tags(tags, untagged, query):
     return required <= tags and not (required and untagged) and not tags & set(query["exclude_tags"] or ())
 
 
-# What is compared
-
-
-def near(expected, got):
-    error = abs(got - expected) / (abs(expected) or 1.0)
-    return ("" if error <= SINGLE else f"differs: {expected!r} expected, {got!r} here"), error
-
-
-# The groups: generators of (case, (verdict, error))
-
-
 def tsvectors(recorded):
     for entry in recorded["entries"]:
         yield f"n{entry['n']}", same(parsed(entry["tsv"]), tsvector(text_of(entry)))
@@ -99,7 +76,7 @@ def ranks_of_recorded_vectors(recorded):
     for query in recorded["queries"]:
         node = websearch(query["query"] or "")
         for n, expected in query["fts"]:
-            verdict = near(expected, ranker(node)(vectors[n]))
+            verdict = compare([(n, expected)], [(n, ranker(node)(vectors[n]))], SINGLE)
             yield (
                 f"{query['qid']} n{n}",
                 verdict if best(Counted.of([("n", flat(vectors[n]))]), node) else same("a match", "none"),
@@ -121,18 +98,14 @@ def own_analysis(recorded):
 def against(expected, found):
     """The recorded rows, and nothing that ranks as high as the last of them."""
     last = min(expected.values(), default=float("inf"))
-    got = {n: score for n, score in found.items() if score >= last * (1 - SINGLE)}
-    if set(got) != set(expected):
-        return same(sorted(expected), sorted(got))
-    verdicts = [near(score, got[n]) for n, score in expected.items()]
-    return next((verdict for verdict, _ in verdicts if verdict), ""), max((e for _, e in verdicts), default=0.0)
+    got = [(n, score) for n, score in sorted(found.items()) if score >= last * (1 - SINGLE)]
+    return compare(sorted(expected.items()), got, SINGLE, tie=-1)
 
 
 # Queries as PostgreSQL prints them
 
 
 def printed(node):
-    """A query as PostgreSQL prints a tsquery; empty for none."""
     if node is None:
         return ""
     if isinstance(node, Joined):

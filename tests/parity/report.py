@@ -3,8 +3,7 @@
 Reads the recordings in STEELYARD_ORACLES, by default ../shared/oracles beside the repository. Exit
 code 1 when anything differs without a reason, 0 otherwise, also when there is no such folder.
 
-Another system is another line in SYSTEMS, and a module beside this one with a generator `cases` of
-(group, case, verdict, error); tests/parity/echovault.py says what these are.
+Another system is another line in SYSTEMS and in least.json, and a module beside this one: see verdicts.py.
 """
 
 import importlib
@@ -12,19 +11,20 @@ import os
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
+
+from verdicts import LEAST
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[2] / "shared"
 
 
 SYSTEMS = {
-    ("echovault", "documented"): ("echovault",),
-    ("echovault", "shipped"): ("echovault_shipped",),
+    ("echovault", "documented"): ("echovault", "echovault_recording"),
+    ("echovault", "shipped"): ("echovault_shipped", "echovault_service", "echovault_recording"),
     ("moltnet", "shipped"): ("moltnet_text", "moltnet"),
     ("cortex_mem", "shipped"): ("cortex",),
-    ("spec_kit", "both"): ("speckit_text", "speckit"),
+    ("spec_kit", "both"): ("speckit_recording", "speckit_text", "speckit"),
     ("soleri", "shipped"): ("soleri",),
 }
 """System and profile -> the modules that compare it."""
@@ -32,8 +32,6 @@ SYSTEMS = {
 
 @dataclass
 class Row:
-    """What the cases of one group came to."""
-
     system: str
     profile: str
     group: str
@@ -44,7 +42,6 @@ class Row:
     differing: list = field(default_factory=list)
 
     def add(self, case, verdict, error):
-        """Count one case."""
         self.cases += 1
         if verdict.startswith("left out: "):
             self.left_out[verdict.removeprefix("left out: ")] += 1
@@ -56,20 +53,31 @@ class Row:
             self.equal += 1
 
 
+def groups_of(system, folder):
+    """group -> the function that compares it, and what it is given."""
+    groups, given = {}, None
+    for module in map(importlib.import_module, SYSTEMS[system]):
+        given = module.fixture(folder) if hasattr(module, "fixture") else given
+        names = {group: group.replace(" ", "_") for group in LEAST[" ".join(system)]}
+        own = {group: (getattr(module, name), given) for group, name in names.items() if hasattr(module, name)}
+        groups = own | groups
+    return groups
+
+
 def rows_of(system, folder):
-    """The rows of one system, in the order of its groups."""
-    rows = {}
-    every = chain.from_iterable(importlib.import_module(name).cases(folder) for name in SYSTEMS[system])
-    for group, case, verdict, error in every:
-        rows.setdefault(group, Row(*system, group)).add(case, verdict, error)
-    return list(rows.values())
+    groups, rows = groups_of(system, folder), []
+    for group in LEAST[" ".join(system)]:
+        compared, given = groups[group]
+        rows.append(Row(*system, group))
+        for case, (verdict, error) in compared(given):
+            rows[-1].add(case, verdict, error)
+    return rows
 
 
 COLUMNS = "{:10} {:11} {:25} {:>5} {:>5} {:>11} {:>8}"
 
 
 def printed(rows):
-    """The table, why cases were left out, what differs, and the summary."""
     lines = [COLUMNS.format("system", "profile", "case group", "cases", "equal", "worst error", "left out")]
     for row in rows:
         numbers = row.cases, row.equal, f"{row.worst:.1e}", sum(row.left_out.values())

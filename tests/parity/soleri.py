@@ -1,14 +1,13 @@
 """Soleri, profile shipped, against the recording of the code that its document describes.
 
-`cases` yields a plain tuple a comparison: (group, case, verdict, error). The verdict is "" when both
-agree and "differs: ..." when they do not. Nothing is left out; soleri_recording.py says what agrees.
+Nothing is left out; soleri_recording.py says what agrees.
 """
 
 from dataclasses import replace
 from functools import cache
 
-from soleri_recording import RULE, SPACE, Fixture, Setup, close, plain, score, vault
-from verdicts import both, run_groups, same
+from soleri_recording import RULE, SPACE, Fixture, Setup, plain, score, vault
+from verdicts import both, close, same
 
 from steelyard.embedders.embed import BATCH, embed_missing
 from steelyard.extensions.adaptive import AdaptiveRule, Feedback, adapt
@@ -28,19 +27,15 @@ SHOWN = 30  # oracles/README.md: "results = first 30"
 FACADE = {"scan": 10, "full": 20}  # systems/soleri.md: "facade default limit: scan 10, full 20"
 
 
-def cases(folder):
-    """Every comparison of Soleri with its recording."""
-    return run_groups("soleri shipped", globals(), Fixture(folder))
+fixture = Fixture
 
 
 def brain(limit):
-    """The configuration of the brain alone: its guarded cut, and no memories yet."""
     config = SHIPPED.config(limit)
     return replace(config, finish=config.finish[:1])
 
 
 def best(strategy, depth):
-    """A configuration that shows a list of this depth, ranked by a strategy of one's own."""
     config = SHIPPED.config(LIMIT).with_strategy(parse_strategy(strategy))
     retrievers = {name: replace(settings, depth=depth) for name, settings in config.retrievers.items()}
     return replace(config, retrievers=retrievers, finish=(Cut(depth),))
@@ -63,9 +58,6 @@ def ranked(fixture, runs, store, config_of, embedder=None):
         yield label(number, run), both(same(min(run["n"], SHOWN), len(rows)), verdict)
 
 
-# The groups: generators of (case, (verdict, error))
-
-
 def tokens(fixture):
     for text, expected in fixture.recorded["functions"]["tokenize"]:
         yield repr(text), same(expected, SHIPPED.reading.words.split(text))
@@ -81,7 +73,7 @@ def tag_overlap(fixture):
         found = [{"fts": [Found("a", 1.0, 1)]}]
         entry = Entry("a", tags=tuple(held))
         pair = join([Query("q", tags=tuple(asked))], [0.0], found, {}, lambda *_, own=entry: [own])
-        yield f"{asked} and {held}", close({"jaccard": expected}, {"jaccard": float(tags(pair).values[0])})
+        yield f"{asked} and {held}", close(expected, float(tags(pair).values[0]))
 
 
 def keyword_lists(fixture):
@@ -111,7 +103,7 @@ def idf(fixture, store):
 def vocabulary(fixture):
     ours = idf(fixture, fixture.vault)
     for term, expected in fixture.recorded["vocabulary"]:
-        yield term, close({"idf": expected}, {"idf": ours(term)})
+        yield term, close(expected, ours(term))
 
 
 def rankings(fixture):
@@ -128,7 +120,6 @@ def with_timestamps(fixture):
 
 
 def scan(fixture):
-    """All fields of the first look."""
     setup = cache(lambda limit: Setup(fixture.vault, brain(limit), show=scanned))
     for number, run in enumerate(fixture.recorded["scan"]):
         rows = [(row["id"], row) for row in run["results"]]
@@ -152,7 +143,7 @@ def weights(fixture):
         moved = adapt(config, Feedback(**counts), AdaptiveRule(**SHIPPED.adaptive))
         ours = weights_of(moved.strategy if mix["embedding"] else moved.keywords_only)
         case = f"{counts} {'with' if mix['embedding'] else 'without'} vectors"
-        yield case, both(close(mix["weights"], ours), close({"sum": mix["sum"]}, {"sum": sum(ours.values())}))
+        yield case, both(close(mix["weights"], ours), close(mix["sum"], sum(ours.values())))
 
 
 def weights_of(strategy):
@@ -202,7 +193,6 @@ def vector_of(text):
 
 
 def nearest_vectors(fixture):
-    """Found by the vector search, scored by the cosine in double precision."""
     runs = fixture.recorded["hybrid"]["cosine"]
     setup = Setup(fixture.hybrid, best("weighted_sum(0*vector, 1*cosine)", 30), RULE, score)
     for number, run in enumerate(runs):
@@ -224,15 +214,16 @@ def federation(fixture):
 
 
 def federated_lists(fixture):
-    """Weighted scores, and the tier whose copy stands."""
-    setup = cache(lambda limit: Setup(fixture.federation, best("fts", limit), show=score_and_tier))
+    setup = cache(
+        lambda limit: Setup(
+            fixture.federation,
+            best("fts", limit),
+            show=lambda hit: {"score": hit.score, "source": hit.entry.vault},
+        )
+    )
     for number, run in enumerate(fixture.recorded["manager"]["search"]):
         rows = [(id_, {"score": value, "source": tier}) for id_, value, tier in run["results"]]
         yield label(number, run), setup(run["limit"]).compare(fixture.query(run), rows)
-
-
-def score_and_tier(hit):
-    return {"score": hit.score, "source": hit.entry.vault}
 
 
 def federated_rankings(fixture):
@@ -251,7 +242,13 @@ def search_operation(fixture):
         return Setup(store, replace(config, finish=stages), show=result)
 
     for number, run in enumerate(recorded["runs"]):
-        rows = [(row.get("id") or row["title"], without_names(row)) for row in run["results"]]
+        rows = [
+            (
+                row.get("id") or row["title"],
+                {key: value for key, value in row.items() if key not in ("id", "title")},
+            )
+            for row in run["results"]
+        ]
         limit = run["limit"] or FACADE[run["mode"]]
         verdict = setup(limit, run["includeMemories"]).compare(fixture.query(run), rows)
         yield f"{number} {run['query']!r} {run['mode']}", verdict
@@ -267,7 +264,3 @@ def memory(raw):
 def result(hit):
     source = "memory" if hit.entry.kind == "memory" else "vault"
     return {"score": hit.score, "source": source, "snippet": SHIPPED.showing.scan(hit)["snippet"]}
-
-
-def without_names(row):
-    return {name: value for name, value in row.items() if name not in ("id", "title")}

@@ -6,13 +6,11 @@ be rankings of that pool, of the same length. So rows of equal score may change 
 and a candidate may stand for another that is tied with it where the candidates are cut.
 """
 
-import gzip
-import json
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from verdicts import EXACT, SINGLE, TIE, Rule, both, counted, letters, same
+from verdicts import SINGLE, TIE, Rule, both, counted, differs, letters, near, recording, same
 
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import space_of
@@ -30,7 +28,7 @@ SIGNS = 10
 
 class Fixture:
     def __init__(self, folder):
-        recorded = json.loads(gzip.decompress((folder / "soleri.json.gz").read_bytes()))
+        recorded = recording(folder, "soleri")
         self.recorded = recorded["seed_version"]
         self.now = recorded["corpus"]["now"]
         self.entries = [entry(at, raw) for at, raw in enumerate(recorded["corpus"]["entries"])]
@@ -113,9 +111,6 @@ def vault(entries):
     return store
 
 
-# What is compared of a hit
-
-
 def named(hit):
     """The recorded id; memories have none there and go by their title."""
     return hit.entry.title if hit.entry.kind == "memory" else plain(hit.entry.id)
@@ -129,9 +124,6 @@ def factors(hit):
 
 def score(hit):
     return {"score": hit.score}
-
-
-# Comparing
 
 
 class Setup:
@@ -158,7 +150,7 @@ class Setup:
             self.searcher.search(query)
         except ConfigError:
             return same(recorded, [])
-        return "differs: a blank query was searched", 0.0
+        return differs("a blank query was searched")
 
     def pool(self, query, hits):
         """The candidates of the query, from a search that cuts nothing, and the memories beside them."""
@@ -191,15 +183,11 @@ class Pool:
 
     def verdict(self, rows):
         """Whether (id, values) rows are the first of a ranking of this pool, and the worst error."""
-        worst = 0.0
-        for id_, values in rows:
-            if id_ not in self.sure.union(*(tied for tied, _ in self.ties)):
-                return f"differs: {id_} is no candidate", worst
-            problem, error = near(values, self.values[id_])
-            worst = max(worst, error)
-            if problem:
-                return f"differs: {id_}: {problem}", worst
-        return self.order([values["score"] for _, values in rows], {id_ for id_, _ in rows}), worst
+        strange = [id_ for id_, _ in rows if id_ not in self.sure.union(*(tied for tied, _ in self.ties))]
+        if strange:
+            return differs(f"{strange[0]} is no candidate")
+        order = self.order([values["score"] for _, values in rows], {id_ for id_, _ in rows})
+        return both(*(near(values, self.values[id_]) for id_, values in rows), (order, 0.0))
 
     def order(self, scores, shown):
         """Whether what is missing may be: it scores too little, or another that is tied with it has its place."""
@@ -215,21 +203,3 @@ class Pool:
             if not len((tied & shown) - self.sure) <= places <= len(tied & (shown | self.sure | low)):
                 return f"differs: {places} of {sorted(tied)} are candidates, {sorted(tied & shown)} are there"
         return ""
-
-
-def near(expected, got):
-    """What differs between two mappings of values, numbers beyond `EXACT`, and the worst error."""
-    worst = 0.0
-    for name, value in expected.items():
-        number = isinstance(value, int | float)
-        error = abs(value - got[name]) if number else 0.0
-        if not (error <= EXACT if number else value == got[name]):
-            return f"{name} is {value!r}, here {got[name]!r}", error
-        worst = max(worst, error)
-    return "", worst
-
-
-def close(expected, got):
-    """Verdict of two mappings of the same keys."""
-    problem, worst = near(expected, got)
-    return (f"differs: {problem}" if problem else same(sorted(expected), sorted(got))[0]), worst

@@ -1,14 +1,14 @@
 """system-spec-kit, profiles shipped and js, against the recordings of its two generations.
 
-`cases` yields (group, case, verdict, error). Rows of the recording whose ids are strings come from a channel that
+Rows of the recording whose ids are strings come from a channel that
 can never merge with the others (systems/spec-kit.md, section 4); they are dropped before comparison.
 """
 
 from dataclasses import replace
 
 import numpy as np
-from speckit_recording import RULE, Fixture, close, numbered, ranked
-from verdicts import SINGLE, Rule, run_groups, same
+from speckit_recording import RULE, numbered, ranked
+from verdicts import SINGLE, Rule, close, differs, found, near, same
 
 from steelyard.base.errors import RerankError
 from steelyard.embedders.embed import embed_missing, space_of
@@ -28,25 +28,17 @@ from steelyard.table.join import join
 from steelyard.table.signal_table import RERANK
 
 
-def cases(folder):
-    """Every comparison of scores and lists."""
-    return run_groups("spec_kit both", globals(), Fixture(folder))
-
-
-# Reciprocal rank fusion
-
-
 def fused(lists, strategy):
-    """(id, score) of a strategy over ranked lists of ids, best first."""
-    found = {
+    places = {
         name: [Found(numbered(id_), 1.0 - place / 1000, place + 1) for place, id_ in enumerate(ids)]
         for name, ids in lists.items()
     }
-    table = join([Query("q")], [0.0], [found], {}, None)
-    ranking = finish(table, fuse(table, parse_strategy(strategy)), (Cut(1000),))
-    ids = (table.entries[table.entry[row]] for row in ranking.row)
-    every = [(id_, float(score)) for id_, score in zip(ids, ranking.score, strict=True)]
-    return [(id_, score) for id_, score in every if int(id_) < FILLER]
+    return [(id_, score) for id_, score in of_lists(places, strategy) if int(id_) < FILLER]
+
+
+def of_lists(lists, strategy):
+    table = join([Query("q")], [0.0], [lists], {}, None)
+    return found(finish(table, fuse(table, parse_strategy(strategy)), (Cut(1000),)), table)
 
 
 USUAL = {"graph": 1.5}
@@ -121,19 +113,14 @@ def simple_fusion(fixture):
     """Of each source, scores between its least and its best; the best of an entry counts."""
     lists = {name: {run["query"]: run["results"] for run in fixture.shipped[name]} for name in ("vector", "fts")}
     for run in fixture.shipped["hybrid_simple"]:
-        found = {name: list_of(own[run["query"]]) for name, own in lists.items()}
-        table = join([Query("q")], [0.0], [found], {}, None)
-        strategy = parse_strategy("comb_max(vector, fts, normalize=minmax)")
-        ranking = finish(table, fuse(table, strategy), (Cut(1000),))
-        here = {
-            table.entries[table.entry[row]]: float(s) for row, s in zip(ranking.row, ranking.score, strict=True)
-        }
-        expected = {numbered(row[0]): row[1] for row in run["results"] if not isinstance(row[0], str)}
-        yield repr(run["query"]), close(expected, {id_: here.get(id_, -1.0) for id_ in expected})
+        here = of_lists(
+            {name: list_of(own[run["query"]]) for name, own in lists.items()},
+            "comb_max(vector, fts, normalize=minmax)",
+        )
+        yield repr(run["query"]), near(dict(numbers_only(run["results"])), dict(here))
 
 
 def list_of(rows):
-    """A recorded list, under our ids; what decides is the score."""
     best = sorted(((numbered(row[0]), row[1]) for row in rows), key=lambda pair: -pair[1])
     return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
 
@@ -141,9 +128,6 @@ def list_of(rows):
 def intent_weights(fixture):
     for name, own in fixture.shipped["intent"]["weights"].items():
         yield name, same((own["recency"], own["importance"], own["similarity"]), INTENT_WEIGHTS[name])
-
-
-# Re-ranking
 
 
 class Stub:
@@ -186,7 +170,7 @@ def length_penalties(fixture):
     for length, other, expected in fixture.js["length_penalty"]:
         table = table_of([other], blanks=length - other)
         here = Rerank(1, "length").final(replace(table, columns={**table.columns, RERANK: np.ones(1)}))[0]
-        yield f"{other} characters of {length}", close({"": expected}, {"": float(here)})
+        yield f"{other} characters of {length}", close(expected, float(here))
 
 
 def reranked(fixture):
@@ -196,16 +180,13 @@ def reranked(fixture):
     scores[:20] = Stub().score("q", [Document(str(at), "") for at in range(20)])
     table = replace(table, columns={**table.columns, RERANK: scores})
     ranking = finish(table, fuse(table, parse_strategy("fts")), (Rerank(20, "length"), Cut(20)))
-    ours = [
-        (int(table.entries[table.entry[row]]), float(score))
-        for row, score in zip(ranking.row, ranking.score, strict=True)
-    ]
-    yield "first", ranked([(row[0] + 0, row[1]) for row in recorded["first"]], ours)
+    ours = [(int(id_), score) for id_, score in found(ranking, table)]
+    yield "first", ranked([row[:2] for row in recorded["first"]], ours)
     yield "best five", same(recorded["cached"]["ids"], [id_ for id_, _ in ours[:5]])
     stub = fixture.shipped["cross_encoder"]["voyage_stub"]["no_penalty_no_cache"]
     scores = Stub().score("q", [Document(str(at), "") for at in range(len(stub))])
     here = sorted(enumerate(map(float, scores)), key=lambda pair: -pair[1])
-    yield "without penalty", ranked([(row[0], row[1]) for row in stub], here)
+    yield "without penalty", ranked([row[:2] for row in stub], here)
 
 
 def cache_and_guard(fixture):
@@ -214,17 +195,11 @@ def cache_and_guard(fixture):
     cached = CachedReranker(stub, clock=clock)
     documents = [Document("1", "one"), Document("2", "two")]
     cached.score("q", documents)
-    cached.score("q", documents)
-    yield (
-        "cached",
-        same([recorded["cached"]["cache_hit"], recorded["cached"]["calls"]], [cached.hits == 1, stub.calls]),
-    )
-    clock.now += 301
-    cached.score("q", documents)
-    yield (
-        "after its time",
-        same([recorded["after_ttl"]["cache_hit"], recorded["after_ttl"]["calls"]], [cached.hits > 1, stub.calls]),
-    )
+    for name, hits, later in (("cached", 1, 0), ("after_ttl", 2, 301)):
+        clock.now += later
+        cached.score("q", documents)
+        known = [recorded[name]["cache_hit"], recorded[name]["calls"]]
+        yield name, same(known, [cached.hits == hits, stub.calls])
     guarded = GuardedReranker(slow := Stub(clock), clock=clock)
     slow.taken = 0.1
     guarded.score("q", documents)
@@ -239,35 +214,27 @@ def cache_and_guard(fixture):
         yield f"slow call {number}", same([applied, disabled], [done, not done])
 
 
-# Memories
-
-
 def spaced_repetition(fixture):
     recorded = fixture.shipped["fsrs"]
     for stability, days, expected in recorded["retrievability"]:
         here = float(fsrs(np.array([float(days)]), np.array([float(stability)]))[0])
-        yield f"after {days} days, stability {stability}", close({"": expected}, {"": here})
+        yield f"after {days} days, stability {stability}", close(expected, here)
     for given, expected in recorded["update"]:
         days, difficulty, grade, known = given
         after = stability_after(days, difficulty, list(GRADES)[grade - 1], known)
-        yield f"stability {given}", close({"": expected}, {"": after})
+        yield f"stability {given}", close(expected, after)
     for given, expected in recorded["difficulty"]:
         after = difficulty_after(given[0], list(GRADES)[given[1] - 1])
-        yield f"difficulty {given}", close({"": expected}, {"": after})
+        yield f"difficulty {given}", close(expected, after)
 
 
 def tables(fixture):
     for name, own in fixture.shipped["tiers"]["config"].items():
-        yield (
-            f"tier {name}",
-            close(
-                {"v": own["value"], "b": own["searchBoost"]},
-                {"v": TIERS["value"][name], "b": TIERS["boost"][name]},
-            ),
-        )
+        ours = {"value": TIERS["value"][name], "searchBoost": TIERS["boost"][name]}
+        yield f"tier {name}", near(ours, own)
     for name, expected in fixture.shipped["tiers"]["boost"]:
         own = TIERS["boost"].get(name, TIERS["boost"]["normal"])
-        yield f"half of the boost of {name}", close({"": expected}, {"": own * 0.5})
+        yield f"half of the boost of {name}", close(expected, own * 0.5)
     recorded = fixture.shipped["composite"]
     yield "document types", close(recorded["document_type_multipliers"], DOCUMENT_TYPES)
     yield "importance", close(recorded["importance_multipliers"], TIERS["multiplier"])
@@ -276,10 +243,8 @@ def tables(fixture):
 def coactivation(fixture):
     recorded = fixture.shipped["coactivation"]
     for run in (*recorded["spread"], *recorded["spread_opts"]):
-        yield (
-            f"spread {run['seeds']} {run.get('hops', 2)} {run.get('limit', 20)}",
-            spread(all_related(recorded), run),
-        )
+        name = f"spread {run['seeds']} {run.get('hops', 2)} {run.get('limit', 20)}"
+        yield name, spread(all_related(recorded), run)
 
 
 def all_related(recorded):
@@ -294,27 +259,16 @@ def all_related(recorded):
 def spread(related, run):
     """The program follows relations as they point; ours in both directions, so what points back is left away."""
     with Vault(":memory:") as store:
-        ids = (
-            {str(own["id"]) for rows in related.values() for own in rows}
-            | related.keys()
-            | set(map(str, run["seeds"]))
-        )
-        store.upsert(Entry(numbered(id_)) for id_ in ids)
+        ids = {str(own["id"]) for rows in related.values() for own in rows} | related.keys()
+        store.upsert(Entry(numbered(id_)) for id_ in ids | set(map(str, run["seeds"])))
         graph = Outward(store, 100, run.get("hops", 2), 0.5, 0.01, 5, again=0)
-        graph.related.update(
-            {
-                numbered(k): [(r["similarity"] / 100, numbered(r["id"])) for r in rows]
-                for k, rows in related.items()
-            }
-        )
+        for id_, rows in related.items():
+            graph.related[numbered(id_)] = [(r["similarity"] / 100, numbered(r["id"])) for r in rows]
         lists = {"vector": [Found(numbered(id_), 1.0, at + 1) for at, id_ in enumerate(run["seeds"])]}
-        found = graph.follow(Query("q"), None, lists)
-    here = {hit.id: hit.score for hit in found}
-    out = [(numbered(row["id"]), row["activationScore"]) for row in run["out"]]
-    for id_, expected in out:
-        if abs(here.get(id_, 0.0) - expected) > 0.00051:  # the program rounds to three decimals
-            return f"differs: {id_} is {expected}, here {here.get(id_)}", 0.0
-    return "", 0.0
+        here = {hit.id: hit.score for hit in graph.follow(Query("q"), None, lists)}
+    out = {numbered(row["id"]): row["activationScore"] for row in run["out"]}
+    verdict, _ = near(out, dict.fromkeys(out, 0.0) | here, 0.00051)  # the program rounds to three decimals
+    return verdict, 0.0
 
 
 class Outward(GraphRetriever):
@@ -324,9 +278,6 @@ class Outward(GraphRetriever):
 
     def _edges(self, query, start, known):
         return {id_: rows[: self.fan] for id_, rows in self.related.items()}
-
-
-# Lists of the whole program
 
 
 def settings(strategy, limit, **changes):
@@ -351,10 +302,8 @@ def numbers_only(rows):
 def keyword_lists(fixture):
     for run in fixture.shipped["fts"]:
         expected = numbers_only(run["results"])
-        yield (
-            repr(run["query"]),
-            ranked(expected, listed(fixture, run["query"], "fts", 20, embedder=False)[: len(expected)]),
-        )
+        here = listed(fixture, run["query"], "fts", 20, embedder=False)
+        yield repr(run["query"]), ranked(expected, here[: len(expected)])
     for run in fixture.shipped["lexical"]:
         expected = [row for row in run["results"] if row[-1] == "fts"]
         here = listed(fixture, run["query"], "fts", 20, embedder=False)
@@ -379,9 +328,9 @@ def in_order(run, here, found, importance):
         if id_ not in ours:
             score = value / 50 - 1 + 0.1 * importance[id_]
             if abs(score - last) > 2e-4:
-                return f"differs: {id_} is missing", 0.0
+                return differs(f"{id_} is missing")
         elif abs(ours[id_] - value) > 0.0101:
-            return f"differs: {id_} has {value}, here {ours[id_]}", 0.0
+            return differs(f"{id_} has {value}, here {ours[id_]}")
     return same(len(expected), len(ours))
 
 
@@ -394,7 +343,8 @@ def fused_lists(fixture):
             # Without vectors the code still weighs its one list by 0.8.
             own = "rrf(0.8*fts, k=60, bonus=each(0.1))" if alone else strategy
             here = listed(fixture, run["query"], own, 20, run.get("specFolder"), not alone)
-            yield f"{name} {run['query']!r}", merged(expected, here)
+            # The rows of BM25 took places of the recorded cut, so ours may list more.
+            yield f"{name} {run['query']!r}", near(dict(expected), dict(here))
 
 
 COSINES = {"a": 0.6, "b": 0.8, "c": 0.0, "asked": 1.0}
@@ -431,16 +381,3 @@ def sorted_again(fixture):
         for intent, expected in SORTED.items():
             found = searcher.search(Query("asked", intent=intent, asked_at=1000 * DAY))
             yield intent, ranked(expected, [(hit.entry.id, hit.score) for hit in found.hits], SINGLE)
-
-
-def merged(expected, here):
-    """The rows of BM25 took places of the recorded cut, so ours may list more."""
-    ours = dict(here)
-    worst = 0.0
-    for id_, score in expected:
-        if id_ not in ours:
-            return f"differs: {id_} is missing", worst
-        worst = max(worst, abs(ours[id_] - score))
-        if worst > 1e-9:
-            return f"differs: {id_} has {score}, here {ours[id_]}", worst
-    return "", worst

@@ -1,10 +1,8 @@
 """The recording of system-spec-kit's code, and what it means to agree with it."""
 
-import gzip
-import json
 from functools import cached_property
 
-from verdicts import EXACT, Rule, counted, letters, same
+from verdicts import EXACT, Rule, compare, counted, letters, recording
 
 from steelyard.base.fields import parse_time
 from steelyard.embedders.embed import embed_missing, space_of
@@ -14,32 +12,9 @@ from steelyard.stores.sqlite import Vault
 ARCHIVED = "archived"
 
 
-def close(expected, here, tolerance=EXACT):
-    """Numbers by name."""
-    if expected.keys() != here.keys():
-        return same(sorted(map(str, expected)), sorted(map(str, here)))
-    errors = {name: abs(expected[name] - here[name]) for name in expected}
-    worst = max(errors, key=errors.get, default=None)
-    if worst is None or errors[worst] <= tolerance:
-        return "", errors.get(worst, 0.0)
-    return f"differs: {worst} is {expected[worst]}, here {here[worst]}", errors[worst]
-
-
 def ranked(expected, here, tolerance=EXACT):
-    """Two lists of (id, score), best first: equal scores in each place; ids where no others share their score."""
-    if len(expected) != len(here):
-        return same([id_ for id_, _ in expected], [id_ for id_, _ in here])
-    error = max((abs(one - other) for (_, one), (_, other) in zip(expected, here, strict=True)), default=0.0)
-    if error > tolerance:
-        return f"differs: scores {expected[:5]} expected, {here[:5]} here", error
-    ours = dict(here)
-    last = expected[-1][1] if expected else 0.0
-    for id_, score in expected:
-        if id_ not in ours and abs(score - last) > tolerance:
-            return f"differs: {id_} is missing", error
-        if id_ in ours and abs(ours[id_] - score) > tolerance:
-            return f"differs: {id_} has {score}, here {ours[id_]}", error
-    return "", error
+    """Two lists of (id, score): equal scores in each place; ids where no others share their score."""
+    return compare(expected, here, tolerance, 1.0, tie=tolerance, open_end=True)
 
 
 def numbered(id_):
@@ -54,8 +29,7 @@ class Fixture:
     """The two generations, and the memories of the second one in a vault."""
 
     def __init__(self, folder):
-        with gzip.open(folder / "speckit.json.gz") as stream:
-            recorded = json.load(stream)
+        recorded = recording(folder, "speckit")
         self.shipped, self.js = recorded["seed_version"], recorded["js_version"]
         self.now = self.shipped["meta"]["now_ms"] / 1000
 
@@ -70,11 +44,13 @@ class Fixture:
 
     @cached_property
     def vault(self):
-        """All memories with their vectors."""
         store = Vault(":memory:")
         store.upsert(self.entries)
         embed_missing(store, RULE, space_of(RULE, "text", "{title}\n{text}"))
         return store
+
+
+fixture = Fixture
 
 
 def memory(record):

@@ -1,16 +1,11 @@
 """What system-spec-kit makes of texts, in both generations: tokens, terms, intents, expansions."""
 
-from speckit_recording import Fixture, close, ranked
-from verdicts import run_groups, same
+from speckit_recording import ranked
+from verdicts import both, close, same
 
 from steelyard.retrievers.keywords import Bm25Index
 from steelyard.stores.postings import Counted
 from steelyard.systems.spec_kit import words as tokens
-
-
-def cases(folder):
-    """Every comparison of texts."""
-    return run_groups("spec_kit both", globals(), Fixture(folder))
 
 
 def generations(fixture):
@@ -61,21 +56,16 @@ def bm25(fixture):
     for run in fixture.js["bm25"]["scoped"]:
         listed = scores(long, tokens.tokens_js(run["query"]))
         inside = [(id_, score) for id_, score in listed if folder[id_] == run["spec_folder"]]
-        yield (
-            f"js {run['query']!r} in {run['spec_folder']}",
-            ranked(by_number(run["results"]), inside[: len(run["results"])]),
-        )
+        verdict = ranked(by_number(run["results"]), inside[: len(run["results"])])
+        yield f"js {run['query']!r} in {run['spec_folder']}", verdict
     tiny = [(id_, tokens.tokens_shipped(text)) for id_, text in fixture.shipped["bm25_tiny"]["docs"]]
     for query, expected in fixture.shipped["bm25_tiny"]["runs"]:
-        yield (
-            f"tiny {query!r}",
-            ranked([tuple(row) for row in expected], scores(tiny, tokens.tokens_shipped(query))),
-        )
+        yield f"tiny {query!r}", ranked(expected, scores(tiny, tokens.tokens_shipped(query)))
 
 
 def statistics(name, words, count, mean):
     yield f"{name} documents", same(count, len(words))
-    yield f"{name} mean length", close({"": mean}, {"": sum(len(own) for _, own in words) / len(words)})
+    yield f"{name} mean length", close(mean, sum(len(own) for _, own in words) / len(words))
 
 
 def searched(name, runs, words, split):
@@ -98,12 +88,8 @@ def classified(fixture):
     for name, recorded in generations(fixture):
         for query, expected, confidence, each, *_ in recorded["intent"]["runs"]:
             found = CLASSIFY[name](query)
-            verdict = same(expected, found.name)
-            if not verdict[0]:
-                verdict = close(
-                    each | {"confidence": confidence}, {**found.scores, "confidence": found.confidence}
-                )
-            yield f"{name} {query!r}", verdict
+            scores = close(each | {"confidence": confidence}, {**found.scores, "confidence": found.confidence})
+            yield f"{name} {query!r}", both(same(expected, found.name), scores)
 
 
 def keywords(fixture):

@@ -3,13 +3,14 @@
 `make parity` prints the same counts as a table.
 """
 
-import gzip
-import json
 import math
 from copy import copy, deepcopy
+from functools import cache
 
 import echovault
 import echovault_recording
+import echovault_service
+import echovault_shipped
 import moltnet
 import pytest
 import report
@@ -30,7 +31,23 @@ def test_nothing_differs_without_a_reason_and_every_group_compares_enough(counte
     assert {row.group: row.equal >= expected[row.group] for row in rows} == dict.fromkeys(expected, True)
 
 
-# Recordings that were altered
+def test_the_report_names_what_differs_and_says_that_it_skipped(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("STEELYARD_ORACLES", str(tmp_path))
+    found = [("a", ("differs: b", 0.5)), ("c", ("", 0.0)), ("d", ("left out: e", 0.0))]
+    monkeypatch.setattr(report, "SYSTEMS", {("soleri", "shipped"): ()})
+    every = dict.fromkeys(LEAST["soleri shipped"], (lambda _: found, None))
+    monkeypatch.setattr(report, "groups_of", lambda *_: every)
+    assert report.main() == 1
+    printed = capsys.readouterr().out.splitlines()
+    groups = len(LEAST["soleri shipped"])
+    assert printed.count("DIFFERS soleri:shipped tokens, a: b") == 1
+    assert sum(line.startswith("DIFFERS ") for line in printed) == groups
+    assert f" {groups} differ, {groups} left out" in printed[-1]
+    monkeypatch.setenv("STEELYARD_ORACLES", str(tmp_path / "absent"))
+    assert (report.main(), capsys.readouterr().out[:9]) == (0, "skipped: ")
+
+
+# Recordings that were altered: change, group, and what is said of it
 
 
 def swapped(rows, one=0, other=1):
@@ -38,47 +55,51 @@ def swapped(rows, one=0, other=1):
 
 
 def put(holder, key, change):
-    """Change one value of a recording."""
     holder[key] = change(holder[key])
 
 
-@pytest.fixture
-def altered(oracle_root, tmp_path, monkeypatch):
-    """The report's exit code on a recording of EchoVault that was altered, for one profile."""
-
-    def run(change, profile):
-        system = ("echovault", profile)
-        monkeypatch.setattr(report, "SYSTEMS", {system: report.SYSTEMS[system]})
-        recorded = json.loads(gzip.decompress((oracle_root / "echovault.json.gz").read_bytes()))
-        change(recorded["runs"]["seed_era"])
-        (tmp_path / "echovault.json.gz").write_bytes(gzip.compress(json.dumps(recorded).encode()))
-        monkeypatch.setenv("STEELYARD_ORACLES", str(tmp_path))
-        return report.main()
-
-    return run
+def times(factor):
+    return lambda value: value * factor
 
 
-BOTH = {
-    "keyword lists, e003 fts_pool": lambda r: put(r["runs"]["e003"]["fts_pool"][4], 1, lambda v: v * (1 + 1e-6)),
-    "vector lists, e018 vec_pool": lambda r: swapped(r["runs"]["e018"]["vec_pool"], 2, 3),
-}
-SHIPPED = {
-    "context, call 1": lambda r: r["context"][0]["out"].pop(),
-    "recorded pools, e018 tiered": lambda r: put(r["runs"]["e018"]["tiered"][1], 1, lambda v: v * (1 + 2e-9)),
-    "scenarios, delete: vectors after": lambda r: r["scenarios"]["delete"]["vec_after"].append([999, -0.14]),
-}
-DIFFERENCES = {"documented": BOTH, "shipped": BOTH | SHIPPED}
+def plus(step):
+    return lambda value: value + step
 
 
-@pytest.mark.parametrize("profile", DIFFERENCES)
-def test_the_report_fails_on_differences_and_names_each(altered, profile, capsys):
-    changes = DIFFERENCES[profile]
-    assert altered(lambda recorded: [change(recorded) for change in changes.values()], profile) == 1
-    printed = capsys.readouterr().out.splitlines()
-    for case in changes:
-        assert any(line.startswith(f"DIFFERS echovault:{profile} {case}") for line in printed), case
-    told = sum(line.startswith("DIFFERS ") for line in printed)  # the pool of a query stands in several groups
-    assert f" {told} differ, " in printed[-1]
+BOTH = [
+    (lambda r: put(r["runs"]["e003"]["fts_pool"][4], 1, times(1 + 1e-6)), "keyword_lists", "e003 fts_pool"),
+    (lambda r: swapped(r["runs"]["e018"]["vec_pool"], 2, 3), "vector_lists", "e018 vec_pool"),
+]
+SHIPPED = [
+    (lambda r: r["context"][0]["out"].pop(), "context", "call 1"),
+    (lambda r: put(r["runs"]["e018"]["tiered"][1], 1, times(1 + 2e-9)), "recorded_pools", "e018 tiered"),
+    (lambda r: r["scenarios"]["delete"]["vec_after"].append([999, -0.14]), "scenarios", "delete: vectors after"),
+]
+ECHOVAULT = [(echovault, *row) for row in BOTH] + [(echovault_shipped, *row) for row in BOTH + SHIPPED]
+
+
+@cache
+def opened(module, folder):
+    return module.fixture(folder)
+
+
+def altered(fixture, change):
+    """The fixture of a system whose recording is changed."""
+    own = copy(fixture)
+    own.recorded = deepcopy(fixture.recorded)
+    change(own.recorded)
+    return own
+
+
+def group_of(name, *modules):
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
+
+
+@pytest.mark.parametrize(("module", "change", "group", "case"), ECHOVAULT)
+def test_what_is_altered_of_echovault_is_named(oracle_root, module, change, group, case):
+    compared = group_of(group, module, echovault_service, echovault_recording)
+    verdicts = dict(compared(altered(opened(module, oracle_root), change)))
+    assert [name for name, (verdict, _) in verdicts.items() if verdict.startswith("differs: ")] == [case]
 
 
 def topup_by_configuration(recorded):
@@ -89,23 +110,13 @@ def topup_by_configuration(recorded):
     case["label"] = "config topup_recent=false"
 
 
-def test_topping_up_may_be_turned_off_by_configuration(altered, capsys):
-    assert altered(topup_by_configuration, "shipped") == 0
-    assert " 0 differ, " in capsys.readouterr().out.splitlines()[-1]
-
-
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (("provider=openai", {}), ("auto", True)),
-        (("config semantic=never", {}), ("never", True)),
-        (("config topup_recent=false", {}), ("auto", False)),
-        (("config topup_recent=false", {"topup_recent": True, "semantic_mode": "always"}), ("always", True)),
-        (("config semantic=always, topup_recent=false", {}), ("always", False)),
-    ],
-)
-def test_what_a_label_says_of_the_configuration_is_configuration(call, expected):
-    assert echovault_recording.settings(*call) == expected
+def test_topping_up_may_be_turned_off_by_configuration(oracle_root):
+    fixture = altered(opened(echovault_shipped, oracle_root), topup_by_configuration)
+    assert not any(verdict for _, (verdict, _) in echovault_service.context(fixture))
+    both = ("config semantic=always, topup_recent=false", {})
+    assert echovault_recording.settings(*both) == ("always", False)
+    asked = {"topup_recent": True, "semantic_mode": "always"}
+    assert echovault_recording.settings("config topup_recent=false", asked) == ("always", True)
 
 
 def test_expected_cosines_are_in_the_order_of_the_cosines():
@@ -115,17 +126,11 @@ def test_expected_cosines_are_in_the_order_of_the_cosines():
     fixture.asked, fixture.stored = {"x": asked}, {"00001": long, "00002": short}
     pool = [[row, 1.0 - math.dist(asked, vector)] for row, vector in ((1, long), (2, short))]
     pool.sort(key=lambda row: -row[1])
-    found = fixture.cosines("x", pool)
+    found = fixture.near("x", pool)
     expected = [(id_, v[0] / math.hypot(*v)) for id_, v in fixture.stored.items()]
     assert [row for row, _ in pool] == [2, 1]  # by distance
     assert [id_ for id_, _ in found] == ["00001", "00002"]  # by cosine
     assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-12)
-
-
-def test_the_report_says_that_it_skipped(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("STEELYARD_ORACLES", str(tmp_path / "absent"))
-    assert report.main() == 0
-    assert capsys.readouterr().out.startswith("skipped: ")
 
 
 # MoltNet: changes of (the recorded query, its recorded rows)
@@ -133,8 +138,8 @@ def test_the_report_says_that_it_skipped(tmp_path, monkeypatch, capsys):
 
 def a_rank_that_is_not_of_the_tie(query, rows):
     """By words 67 and 336 come first, each alone; their places are exchanged."""
-    first, second = (next(row for row in rows if row[0] == n) for n in (67, 336))
-    for row, rank in ((first, 2), (second, 1)):
+    for n, rank in ((67, 2), (336, 1)):
+        row = next(row for row in rows if row[0] == n)
         row[2] = 1 / (60 + rank)
         row[3] = row[1] + row[2]
 
@@ -145,40 +150,37 @@ def two_distances_swapped(query, rows):
 
 
 FUSION, END, WORDS, NEAR = "fusion_of_recorded_lists", "end_to_end", "keyword_lists", "vector_lists"
-OFF, LOST = lambda query, rows: put(rows[0], 3, lambda v: v + 2e-9), lambda query, rows: rows.pop()
-ELSEWHERE = lambda query, rows: query.update(diaries=["D4"], teams=None)  # noqa: E731 -- a row of what follows
-FILTERED = lambda query, rows: query.update(exclude_superseded=True)  # noqa: E731 -- as above
 MOLTNET = [
-    *((OFF, "m120", group) for group in (FUSION, END)),
+    (lambda query, rows: put(rows[0], 3, plus(2e-9)), "m120", FUSION, END),
     (lambda query, rows: swapped(rows), "m120", END),
-    *((LOST, "m120", FUSION), (LOST, "m028", END)),
+    (lambda query, rows: rows.pop(), "m120", FUSION),
+    (lambda query, rows: rows.pop(), "m028", END),
     (lambda query, rows: put(rows, 1, lambda _: rows[0]), "m120", END),
-    *((a_rank_that_is_not_of_the_tie, "m140", group) for group in (FUSION, END)),
-    (lambda query, rows: put(query["fts"][0], 1, lambda v: v * (1 + 2e-6)), "m140", WORDS),
+    (a_rank_that_is_not_of_the_tie, "m140", FUSION, END),
+    (lambda query, rows: put(query["fts"][0], 1, times(1 + 2e-6)), "m140", WORDS),
     (lambda query, rows: query["fts"].pop(), "m140", END),
-    (lambda query, rows: put(query, "fts_total", lambda v: v + 1), "m140", WORDS),
-    (lambda query, rows: put(query["vec"][2], 1, lambda v: v + 2e-6), "m140", NEAR),
+    (lambda query, rows: put(query, "fts_total", plus(1)), "m140", WORDS),
+    (lambda query, rows: put(query["vec"][2], 1, plus(2e-6)), "m140", NEAR),
     (lambda query, rows: swapped(query["vec"], 2, 3), "m140", NEAR),
     (two_distances_swapped, "m140", FUSION),
-    (lambda query, rows: put(query, "w_recency", lambda v: v + 1e-6), "m088", END),
-    *((ELSEWHERE, "m140", group) for group in (NEAR, END)),
-    *((FILTERED, "m138", group) for group in (WORDS, END)),
+    (lambda query, rows: put(query, "w_recency", plus(1e-6)), "m088", END),
+    (lambda query, rows: query.update(diaries=["D4"], teams=None), "m140", NEAR, END),
+    (lambda query, rows: query.update(exclude_superseded=True), "m138", WORDS, END),
 ]
 
 
-@pytest.fixture(scope="module")
-def moltnets(oracle_root):
-    return moltnet.Recording(oracle_root)
+@pytest.mark.parametrize(
+    ("change", "qid", "group"), [(change, qid, group) for change, qid, *groups in MOLTNET for group in groups]
+)
+def test_what_is_altered_differs(oracle_root, change, qid, group):
+    whole = opened(moltnet, oracle_root)
 
-
-@pytest.mark.parametrize(("change", "qid", "group"), MOLTNET)
-def test_what_is_altered_differs(moltnets, change, qid, group):
     def verdicts(change):
-        altered = copy(moltnets)
-        altered.runs = {qid: deepcopy(moltnets.runs[qid])}
-        [query] = [deepcopy(query) for query in moltnets.queries if query["qid"] == qid]
-        change(query, altered.runs[qid])
-        return [verdict for verdict, _ in getattr(moltnet, group)(moltnet.Case(altered, query))]
+        altered = copy(whole)
+        altered.runs = {qid: deepcopy(whole.runs[qid])}
+        altered.queries = [deepcopy(query) for query in whole.queries if query["qid"] == qid]
+        change(altered.queries[0], altered.runs[qid])
+        return [verdict for _, (verdict, _) in getattr(moltnet, group)(altered)]
 
     assert verdicts(lambda *_: None) == [""]
     [verdict] = verdicts(change)
@@ -193,56 +195,33 @@ def a_blank_query_that_finds(recorded):
     blank["results"], blank["n"] = recorded["brain"][0]["results"], 30
 
 
-def off(value):
-    return value + 1e-6
+def twice(recorded):
+    own = recorded["hybrid"]["cosine"][0]["top"]
+    own[1] = own[0]
 
 
+OFF = plus(1e-6)
 SOLERI = [
-    (lambda r: put(r["brain"][3]["results"][0]["b"], "semantic", off), "rankings", "semantic is"),
-    (lambda r: swapped(r["hybrid"]["runs"][0]["results"]), "hybrid rankings", "scores are not in order"),
-    (
-        lambda r: put(r["fts"][0]["results"][-1], 0, lambda _: "i18n-entry-314"),
-        "keyword lists",
-        "314 is no candidate",
-    ),
+    (lambda r: put(r["brain"][3]["results"][0]["b"], "semantic", OFF), "rankings", "semantic is"),
+    (lambda r: swapped(r["hybrid"]["runs"][0]["results"]), "hybrid_rankings", "scores are not in order"),
+    (lambda r: put(r["fts"][0]["results"][-1], 0, lambda _: "x"), "keyword_lists", "x is no candidate"),
     (lambda r: r["scan"][0]["results"].pop(0), "scan", "29 expected, 30 here"),
-    (lambda r: r["brain_with_timestamps"][0]["results"].pop(), "with timestamps", "30 expected, 29 here"),
-    (
-        lambda r: put(own := r["hybrid"]["cosine"][0]["top"], 1, lambda _: own[0]),
-        "nearest vectors",
-        "an id appears twice",
-    ),
-    (lambda r: put(r["manager"]["brain"][0], "n", lambda n: n + 1), "federated rankings", "31 expected, 30 here"),
-    (
-        lambda r: put(r["manager"]["search"][0]["results"][0], 2, lambda _: "team"),
-        "federated lists",
-        "source is 'team', here 'ext-high'",
-    ),
-    (lambda r: r["op"]["runs"][0]["results"].pop(0), "search operation", "19 expected, 20 here"),
-    (
-        lambda r: put(r["op"]["runs"][4]["results"][0], "snippet", lambda _: "x"),
-        "search operation",
-        "snippet is 'x'",
-    ),
-    (lambda r: put(r["adaptive"][1]["weights"], "severity", off), "weights", "severity is"),
+    (lambda r: r["brain_with_timestamps"][0]["results"].pop(), "with_timestamps", "30 expected, 29 here"),
+    (twice, "nearest_vectors", "an id appears twice"),
+    (lambda r: put(r["manager"]["brain"][0], "n", plus(1)), "federated_rankings", "31 expected, 30 here"),
+    (lambda r: put(r["manager"]["search"][0]["results"][0], 2, lambda _: "team"), "federated_lists", "'ext-high'"),
+    (lambda r: r["op"]["runs"][0]["results"].pop(0), "search_operation", "19 expected, 20 here"),
+    (lambda r: put(r["op"]["runs"][4]["results"][0], "snippet", plus("x")), "search_operation", "snippet is"),
+    (lambda r: put(r["adaptive"][1]["weights"], "severity", OFF), "weights", "severity is"),
     (a_blank_query_that_finds, "rankings", "expected, [] here"),
 ]
 
 
-@pytest.fixture(scope="module")
-def soleris(oracle_root):
-    return soleri.Fixture(oracle_root)
-
-
 @pytest.mark.parametrize(("change", "group", "said"), SOLERI)
-def test_an_altered_recording_differs_in_one_case_that_is_named(soleris, change, group, said):
-    altered = copy(soleris)
-    altered.recorded = deepcopy(soleris.recorded)
-    change(altered.recorded)
-    verdicts = [verdict for _, (verdict, _) in getattr(soleri, group.replace(" ", "_"))(altered)]
-    (differing,) = filter(None, verdicts)
-    assert differing.startswith("differs: ")
-    assert said in differing
+def test_an_altered_recording_differs_in_one_case_that_is_named(oracle_root, change, group, said):
+    fixture = altered(opened(soleri, oracle_root), change)
+    (differing,) = filter(None, (verdict for _, (verdict, _) in getattr(soleri, group)(fixture)))
+    assert differing.startswith("differs: ") and said in differing
 
 
 @pytest.mark.parametrize(

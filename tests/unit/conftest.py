@@ -169,12 +169,18 @@ def endpoint(monkeypatch, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def dataset():
-    """The starter set, for tests that change nothing of it."""
-    from steelyard_eval.datasets import load
+def data():
+    """The starter set at work, for tests that change nothing of it."""
+    import steelyard_eval as sy
     from steelyard_eval.datasets.manifest import starter
 
-    return load(starter())
+    return sy.load(starter())
+
+
+@pytest.fixture(scope="session")
+def dataset(data):
+    """The starter set, for tests that change nothing of it."""
+    return data.dataset
 
 
 @pytest.fixture

@@ -134,24 +134,3 @@ def test_every_public_class_has_a_name_of_its_own():
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert [name for name, count in names.items() if count > 1] == []
-
-
-def test_an_arrow_upwards_would_be_seen(tmp_path):
-    folder = tmp_path / "ours"
-    for name, text in {
-        "low/__init__.py": "",
-        "low/one.py": "def late():\n    from ours.high import two\n",
-        "high/__init__.py": "",
-        "high/two.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ours.low.one import late\n",
-        "other.py": "import ours.low.one\nfrom ours import low\n",
-        "__init__.py": "",
-    }.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    assert upwards(folder, [["other"], ["high"], ["low"]]) == ["low.one imports high.two"]
-    assert circles(folder) == ["high.two", "low.one"]
-    assert upwards(folder, [["low"], ["high", "other"]]) == [
-        "high.two imports low.one",
-        "other imports low",
-        "other imports low.one",
-    ]

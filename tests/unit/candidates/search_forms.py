@@ -9,7 +9,7 @@ from steelyard_eval.measures.metrics import Judgments, evaluate, parse_measures
 MEASURES = ("nDCG@3", "nDCG", "R@2", "P@3", "RR@3", "RR", "Success@2", "AP@4", "RecallAll@3")
 
 
-def form_of(columns, grades, sizes, branch=None, extra=(), limit=None):
+def form_of(columns, grades, sizes, extra=(), limit=None):
     """A form of queries with `sizes` rows; `grades` int[N] of the rows; `extra` grades that no list holds."""
     columns = np.array(columns, dtype=np.float64)
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
@@ -26,7 +26,7 @@ def form_of(columns, grades, sizes, branch=None, extra=(), limit=None):
         offsets=offsets,
         columns=columns,
         labels=tuple(f"c{at}" for at in range(size)),
-        branch=np.zeros(size, np.int64) if branch is None else np.asarray(branch, dtype=np.int64),
+        branch=np.zeros(size, np.int64),
         weights=np.full(size, 1 / size),
         relevant=relevant,
         relevant_offsets=np.searchsorted(relevant, offsets).astype(np.int64),

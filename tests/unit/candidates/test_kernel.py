@@ -1,5 +1,6 @@
 """The kernel of search: forms against the engine's plans, its values against replay and pytrec_eval."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from beside import table
 from by_trec_eval import oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,24 +33,8 @@ from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.trec_runs import run_lines
 from steelyard_eval.recording.replay import replay
 
-STRATEGIES = (
-    "fts",
-    *(
-        f"weighted_sum(0.3*fts, 0.7*vector, normalize={name})"
-        for name in ("none", "max", "minmax", "zscore", "rank")
-    ),
-    "weighted_sum(0.2*tfidf, 0.2*cosine, 0.15*severity, 0.2*recency(half_life=90d), 0.15*tags, 0.1*domain)",
-    "weighted_sum(1*rrf(vector, fts, k=60), 0.2*recency(half_life=69h), 0.1*importance)",
-    "rrf(vector, 2*fts, 0.5*bm25, k=10)",
-    *(f"rrf(vector, fts, 1.5*bm25, k=60, bonus={bonus})" for bonus in ("times(0.1)", "once(0.1)", "each(0.1)")),
-    "tiered(fts, min_results=5, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
-    "tiered(fts, min_results=4, then=tiered(vector, min_results=6, then=rrf(fts, vector, bm25)))",
-    "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=1.5, relax=[1])",
-    "comb_mnz(fts, 2*vector, bm25, normalize=zscore)",
-    "weighted_sum(0.7*comb_med(fts, vector, bm25), 0.3*recency)",
-    "tiered(borda(fts, bm25), min_results=9, then=log_isr(fts, 2*vector))",
-    "by_intent(default=rrf(fts, vector), fix=weighted_sum(1*fts, 0.5*recency), learn=vector)",
-)
+TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+STRATEGIES = [text for (text,) in TABLES["strategies"]]
 
 
 def configured(text, limit=10, depth=None):
@@ -81,16 +67,16 @@ def case(seed, *, ties=True, **sizes):
 
 
 @pytest.mark.parametrize("text", STRATEGIES)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_a_form_scores_the_rows_that_the_strategy_ranks_as_the_engine_does(text, seed):
+@given(seed=st.integers(0, 2**32 - 1), depth=st.sampled_from([9, None]))
+def test_a_form_scores_the_rows_that_the_strategy_ranks_as_the_engine_does_under_any_weights(text, seed, depth):
     table, _, judgments = case(seed)
-    config = configured(text, depth=9)
-
-    form = Form.of(table, config, config.strategy, judgments)
-
-    scores = fuse(table.at_depth(config.depths), config.strategy)
-    rows = np.flatnonzero(~np.isnan(scores))
-    np.testing.assert_allclose(form.scores(form.weights), scores[rows], rtol=0, atol=1e-12)
+    config = configured(text, depth=depth)
+    strategy, found = config.strategy, table.at_depth(config.depths)
+    form = Form.of(table, config, strategy, judgments)
+    rows = np.flatnonzero(~np.isnan(fuse(found, strategy)))
+    weights = np.random.default_rng(seed).uniform(-1, 2, size=(1, len(strategy.weights)))
+    for own, weighed in ((strategy, form.weights), (strategy.with_weights(weights[0]), form.spread(weights)[0])):
+        np.testing.assert_allclose(form.scores(weighed), fuse(found, own)[rows], rtol=0, atol=1e-12)
     assert np.diff(form.offsets).tolist() == np.bincount(table.query[rows], minlength=len(table.queries)).tolist()
 
 
@@ -98,9 +84,7 @@ def test_a_form_scores_the_rows_that_the_strategy_ranks_as_the_engine_does(text,
 def test_a_form_knows_the_relevant_rows_of_the_qrels(seed):
     table, qrels, judgments = case(seed)
     config = configured("fts")
-
     form = Form.of(table, config, config.strategy, judgments)
-
     rows = np.flatnonzero(~np.isnan(table.columns["fts"]))
     grades = [qrels[table.queries[table.query[row]]].get(table.entries[table.entry[row]], 0) for row in rows]
     relevant = [at for at, grade in enumerate(grades) if grade >= 1]
@@ -115,7 +99,6 @@ def test_queries_without_judgments_are_refused():
     table, qrels, _ = case(3)
     del qrels["q1"]
     config = configured("fts")
-
     with pytest.raises(DataError, match="'q1' and 0"):
         Form.of(table, config, config.strategy, Judgments.of(qrels, table.queries, table.entries))
 
@@ -123,54 +106,19 @@ def test_queries_without_judgments_are_refused():
 def test_a_form_keeps_the_first_of_several_cuts_and_refuses_other_stages():
     table, _, judgments = case(3)
     config = configured("fts")
-
     cut = Form.of(table, replace(config, finish=(Cut(8), Cut(3), Cut(5))), config.strategy, judgments)
-
     assert cut.limit == 3
     assert Form.of(table, replace(config, finish=()), config.strategy, judgments).limit is None
     with pytest.raises(ConfigError, match="searched under"):
         Form.of(table, replace(config, finish=(lambda table, ranking: ranking,)), config.strategy, judgments)
 
 
-# The weights of a strategy
-
-
-@pytest.mark.parametrize(
-    ("text", "weights", "other"),
-    [
-        ("fts", (), "fts"),
-        ("weighted_sum(0.3*fts, 0.7*rrf(l2, 2*l1))", (0.3, 0.7), "weighted_sum(10*fts, 11*rrf(l2, 2*l1))"),
-        ("rrf(fts, 2*vector, bonus=times(0.1))", (1, 2), "rrf(10*fts, 11*vector, bonus=times(0.1))"),
-        ("rrf(fts, 2*vector, bonus=each(0.1))", (1, 2, 0.1), "rrf(10*fts, 11*vector, bonus=each(12))"),
-        ("layered(0.4*l0, 0.6*l2)", (0.4, 0.6), "layered(10*l0, 11*l2)"),
-        (
-            "by_intent(default=rrf(fts, vector), fix=vector, learn=weighted_sum(1*fts))",
-            (1, 1, 1),
-            "by_intent(default=rrf(10*fts, 11*vector), fix=vector, learn=weighted_sum(12*fts))",
-        ),
-    ],
-)
+@table("text weights other")
 def test_the_weights_of_a_strategy_are_read_and_replaced_in_the_order_written(text, weights, other):
     strategy = parse_strategy(text)
-
-    assert strategy.weights == weights
+    assert list(strategy.weights) == weights
     assert strategy.with_weights(weights) == strategy
     assert strategy.with_weights(10.0 + np.arange(len(weights))) == parse_strategy(other)
-
-
-@pytest.mark.parametrize("text", STRATEGIES)
-@settings(max_examples=20)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_a_form_under_other_weights_is_the_strategy_under_other_weights(text, seed):
-    table, _, judgments = case(seed)
-    config = configured(text)
-    weights = np.random.default_rng(seed).uniform(-1, 2, size=len(config.strategy.weights))
-
-    form = Form.of(table, config, config.strategy, judgments)
-
-    scores = fuse(table, config.strategy.with_weights(weights))
-    ours = form.scores(form.spread(weights[None, :])[0])
-    np.testing.assert_allclose(ours, scores[~np.isnan(scores)], rtol=0, atol=1e-12)
 
 
 # Against the engine, and against trec_eval
@@ -207,9 +155,7 @@ def test_where_margins_are_clear_the_kernel_gives_the_bits_of_replay(text, seed,
     weights = np.random.default_rng(seed).dirichlet(np.ones(len(config.strategy.weights) or 1), size=130)
     weights = weights[:, : len(config.strategy.weights)]
     form = Form.of(table, config, config.strategy, judgments)
-
     ours = Kernel.of(form, MEASURES).values(form.spread(weights))
-
     for w in CHECKED:
         sure = clear(table, config.strategy, form, form.spread(weights)[w])
         reweighted = config.with_strategy(config.strategy.with_weights(weights[w]))
@@ -232,17 +178,13 @@ def test_most_queries_of_random_tables_have_clear_margins():
 def test_ranks_are_those_of_float32_sums_in_the_order_of_the_columns(seed):
     rng = np.random.default_rng(seed)
     values = np.float32(0.5) + rng.integers(0, 40, size=(5, 400)).astype(np.float32) * np.float32(2**-24)
-    table, target = (
-        plain_table(dict(zip(SIGNALS, values.astype(np.float64)[:, None, :], strict=True))),
-        rng.integers(400),
-    )
+    table = plain_table(dict(zip(SIGNALS, values[:, None, :], strict=True)))
+    target = rng.integers(400)
     judgments = Judgments.of({"q0": {table.entries[target]: 1}}, table.queries, table.entries)
     config = configured(f"weighted_sum({', '.join(f'1*{name}' for name in SIGNALS)})", limit=None)
     weights = (rng.integers(2**23, 2**24, size=(3, 5)) * 2.0**-24).astype(np.float32)
-
     form = Form.of(table, config, config.strategy, judgments)
     ours = Kernel.of(form, parse_measures(["RR"])).values(weights)
-
     for own, (reciprocal,) in zip(weights, *ours.values(), strict=True):
         score = own[0] * values[0]
         for s in range(1, 5):
@@ -257,16 +199,13 @@ SIGNALS = ("fts", "bm25", "vector", "tfidf", "cosine")
 def plain_table(columns):
     """A recording of signals given as float64[Q, C]: every query has all C entries."""
     count, size = next(iter(columns.values())).shape
-    entries = tuple(f"e{at:05}" for at in range(size))
-    queries = tuple(f"q{at}" for at in range(count))
+    entries, queries = tuple(f"e{at:05}" for at in range(size)), tuple(f"q{at}" for at in range(count))
     table = SignalTable(
         queries=queries,
         entries=entries,
         offsets=np.arange(count + 1, dtype=np.int64) * size,
         entry=np.tile(np.arange(size, dtype=np.int32), count),
-        columns={
-            name: np.ascontiguousarray(values.reshape(-1), dtype=np.float64) for name, values in columns.items()
-        },
+        columns={name: values.reshape(-1).astype(np.float64) for name, values in columns.items()},
         positions={},
         about=entry_facts([Entry(id_) for id_ in entries], {}),
         asked=query_facts([Query("", id=id_) for id_ in queries], [0.0] * count, {}),
@@ -293,14 +232,11 @@ def adversary(kind):
 
 
 ADVERSARIES = {
-    "all tied": (0.5, 0.5),
-    "all absent": (0.5, 0.5),
+    **dict.fromkeys(("all tied", "all absent", "one candidate", "nothing relevant retrieved"), (0.5, 0.5)),
     "duplicate scores": (0.5, 0.25),
     "denormals": (1.0, 2.0),
     "huge and tiny": (2.0**-300, 2.0**360),
-    "one candidate": (0.5, 0.5),
     "10,000 candidates": (1.0, 0.0),
-    "nothing relevant retrieved": (0.5, 0.5),
     "opposite weights": (1.0, -1.0),
 }
 
@@ -318,22 +254,18 @@ def test_replay_equals_trec_eval_on_written_runs_and_the_kernel_equals_replay(ki
     strategy = parse_strategy(f"{'rrf' if normalize == 'rrf' else 'weighted_sum'}({pair})")
     strategy = strategy.with_weights(ADVERSARIES[kind])
     config = configured("fts", limit).with_strategy(strategy)
-
     done = replay(table, config)
     ours = done.metrics(judgments, MEASURES)
-
-    lines = run_lines(table.queries, done.ranking.offsets, done.entry, table.entries, "x")
     run = {query: {} for query in table.queries}
-    for line in lines:
+    for line in run_lines(table.queries, done.ranking.offsets, done.entry, table.entries, "x"):
         query, _, entry, _, score, _ = line.split(" ")
         run[query][entry] = float(score)
     theirs = oracle(run, qrels, MEASURES)
     for measure, values in theirs.items():
         np.testing.assert_allclose(ours[measure], [values[query] for query in table.queries], rtol=0, atol=1e-9)
     form = Form.of(table, config, strategy, judgments)
-    sure = clear(table, strategy, form, form.weights)
-    if normalize == "none":
-        sure[:] = True  # every score is exact in float32
+    # without normalisation every score is exact in float32
+    sure = clear(table, strategy, form, form.weights) | (normalize == "none")
     found = Kernel.of(form, MEASURES).values(form.weights)
     for measure in MEASURES:
         assert same_bits(found[measure][0][sure], ours[measure][sure]), measure
@@ -349,32 +281,22 @@ def test_the_bits_do_not_depend_on_threads(seed, threads):
     config = configured("weighted_sum(0.4*fts, 0.3*vector, 0.2*bm25, 0.1*tfidf, 0.1*recency, normalize=minmax)")
     weights = np.random.default_rng(seed).dirichlet(np.ones(5), size=300)
     kernel = Kernel.of(Form.of(table, config, config.strategy, judgments), MEASURES)
-
     singly, together = kernel.values(weights, threads=1), kernel.values(weights, threads=threads)
-
     for measure in MEASURES:
         assert same_bits(singly[measure], together[measure])
         for some in (slice(0, 1), slice(5, 190), slice(299, 300)):  # nor on the other weights
             assert same_bits(kernel.values(weights[some])[measure], singly[measure][some])
 
 
-def test_metrics_that_do_not_follow_from_relevant_ranks_are_refused():
-    table, _, judgments = case(3)
-    config = configured("fts")
-    form = Form.of(table, config, config.strategy, judgments)
-
-    with pytest.raises(ConfigError, match="Judged@10 cannot be"):
-        Kernel.of(form, parse_measures(["nDCG@10", "Judged@10"]))
-
-
-@pytest.mark.parametrize("weights", [[[1.0]], [[1.0, 2.0, 3.0]], [[np.nan, 1.0]], [[1.0, np.inf]]])
-def test_weights_of_another_shape_and_weights_without_value_are_refused(weights):
+def test_weights_of_another_shape_or_without_value_and_metrics_that_do_not_follow_from_ranks_are_refused():
     table, _, judgments = case(3)
     config = configured("rrf(fts, vector)")
-    kernel = Kernel.of(Form.of(table, config, config.strategy, judgments), MEASURES)
-
-    with pytest.raises(ConfigError, match="give one finite"):
-        kernel.values(weights)
+    form = Form.of(table, config, config.strategy, judgments)
+    for weights in ([[1.0]], [[1.0, 2.0, 3.0]], [[np.nan, 1.0]], [[1.0, np.inf]]):
+        with pytest.raises(ConfigError, match="give one finite"):
+            Kernel.of(form, MEASURES).values(weights)
+    with pytest.raises(ConfigError, match="Judged@10 cannot be"):
+        Kernel.of(form, parse_measures(["nDCG@10", "Judged@10"]))
 
 
 def test_a_form_of_no_rows_earns_nothing_under_any_weights():
@@ -382,9 +304,7 @@ def test_a_form_of_no_rows_earns_nothing_under_any_weights():
     empty = replace(table, columns={**table.columns, "fts": np.full(len(table), np.nan)})
     config = configured("rrf(fts)")
     form = Form.of(empty, config, config.strategy, judgments)
-
     found = Kernel.of(form, MEASURES).values(np.ones((130, 1)))
-
     assert all(not values.any() and len(values) == 130 for values in found.values())
     assert all(len(values) == 0 for values in Kernel.of(form, MEASURES).values(np.ones((0, 1))).values())
 
@@ -442,9 +362,7 @@ def test_the_kernel_earns_nothing_below_a_cut(then, seed, cut):
     weights = np.random.default_rng(seed).uniform(0, 2, size=(4, 3))
     measures = parse_measures(["nDCG@5", "R@5", "RR@5"])
     form = Form.of(table, config, config.strategy, judgments)
-
     values = Kernel.of(form, measures).values(form.spread(weights))
-
     for at, own in enumerate(weights):
         replayed = replay(table, config.with_strategy(config.strategy.with_weights(own)))
         expected = replayed.metrics(judgments, measures)
@@ -461,9 +379,7 @@ def test_rows_that_a_stage_drops_are_no_rows_of_a_form():
     table = replace(table, directory=directory, columns={**table.columns, "lexical": lexical, "l2": bare})
     for text, stage in (("0.4*fts, 0.6*bm25", Drop("lexical")), ("0.4*l0, 0.6*bm25", Files("none"))):
         config = replace(configured(f"weighted_sum({text})"), finish=(stage, Cut(50)))
-
         form = Form.of(table, config, config.strategy, judgments)
-
         assert np.diff(form.offsets).tolist() == np.diff(replay(table, config).ranking.offsets).tolist()
         assert len(form) < np.isfinite(fuse(table, config.strategy)).sum()
     with pytest.raises(ConfigError, match="searched under"):

@@ -1,9 +1,12 @@
 """What is said without labels, and with few."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from beside import table
 
 import steelyard_eval as sy
 from steelyard.fusion import parse_strategy
@@ -27,132 +30,79 @@ def config_of(text, system="plain"):
     return made.with_strategy(parse_strategy(text)) if text else made
 
 
-# The table
+TABLE = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+ELSEWHERE, BEHIND = TABLE["elsewhere"].values()
+"""Collections without LoCoMo's, whose unanswerable questions counted in the experiment that this rests on, and how
+far behind the best the default was in it.
+"""
 
 
-ELSEWHERE = ("cacm", "cranfield", "scifact", "madial", "cisi", "vaswani", "cosqa", "beam-128k")
-"""Without LoCoMo's, whose unanswerable questions counted in that experiment."""
-BEHIND = (0.020, 0.003, 0.003, 0.028, 0.002, 0.009, 0.057, 0.028)
-"""Of the default to the best, in the experiment that this rests on."""
-
-
-@pytest.mark.parametrize(
-    ("system", "text", "behind"),
-    [
-        ("bm25", "", (0.073, 0.051, 0.059, 0.176, 0.061, 0.063, 0.235, 0.133)),
-        ("vector", "", (0.163, 0.049, 0.081, 0.030, 0.036, 0.063, 0.005, 0.016)),
-        ("plain", "rrf(bm25, vector, k=60)", (0.034, 0.007, 0.015, 0.032, 0.010, 0.012, 0.105, 0.046)),
-        ("echovault", "", (0.104, 0.060, 0.053, 0.303, 0.082, 0.067, 0.169, 0.160)),
-        ("moltnet", "", (0.155, 0.053, 0.075, 0.030, 0.051, 0.055, 0.010, 0.039)),
-    ],
-)
+@table("system text behind")
 def test_the_table_has_what_an_independent_run_found(system, text, behind):
     table = public_table()
     at = [[one["name"] for one in table.about["collections"]].index(name) for name in ELSEWHERE]
-
     found = table.against(config_of(text, system), "minilm").gains[at]
-
     assert found == pytest.approx(np.subtract(behind, BEHIND), abs=0.004)
 
 
 def test_a_sum_that_was_not_run_is_compared_with_the_next_tenth_and_says_so():
     found = public_table().against(config_of("weighted_sum(0.22*bm25, 0.78*vector, normalize=minmax)"), "minilm")
-
     assert found.near == "weighted_sum(0.2*bm25, 0.8*vector, normalize=minmax)"
     assert found.facts["near"]
 
 
-# What is said
+class TestSaid:
+    @table("text good")
+    def test_what_is_near_default_a_guess_as_the_default(self, text, good):
+        assert near_default(config_of(text or DEFAULT)) is good
 
+    def test_without_labels_the_default_is_worth_trying_and_no_gain_is_stated_for_these_notes(self):
+        found = advise("bm25", config_of("", "bm25"), 10, "minilm")
+        assert found.verdict == "try"
+        assert str(found.attempt.strategy) == DEFAULT
+        facts = found.said.facts
+        assert (found.said.key, facts["unmeasured"]) == ("public_try", True)
+        assert (facts["collections"], facts["better"]) == (10, 9)
+        assert facts["gained"] > 0
+        assert len(say(found.said)) <= 200
 
-@pytest.mark.parametrize(
-    ("text", "good"),
-    [
-        (DEFAULT, True),
-        ("weighted_sum(0.6*vector, 0.4*bm25, normalize=max)", True),
-        ("weighted_sum(2*bm25, 2*vector, normalize=minmax)", True),
-        ("weighted_sum(0.39*bm25, 0.61*vector, normalize=minmax)", False),
-        ("weighted_sum(0.5*bm25, 0.5*vector)", False),  # unscaled, bm25 decides
-        ("weighted_sum(0.5*fts, 0.5*vector, normalize=minmax)", False),
-    ],
-)
-def test_what_is_near_default_a_guess_as_the_default(text, good):
-    assert near_default(config_of(text)) is good
+    @table("system strategy model why")
+    def test_where_nothing_is_known_the_current_one_is_kept(self, system, strategy, model, why):
+        config = config_of(strategy, system) if system else None
+        found = advise("current", config, 10, model)
+        assert (found.verdict, found.attempt, found.said.key) == ("keep", None, why)
 
+    @table("system severities tagged known")
+    def test_what_ranks_by_facts_that_no_public_collection_has_is_kept(self, system, severities, tagged, known):
+        entries = [
+            {"id": str(at), "text": "t", "severity": one, "tags": [one]} for at, one in enumerate(severities)
+        ]
+        entries[0] |= {"tags": ["rust"], "importance": 3}
+        made = sy.load(entries, [{"id": "q", "text": "t", "tags": ["rust"] if tagged else []}], {}).dataset
+        config = config_of("", system)
+        assert lacked(config, made) == known
+        found = advise(system, config, 10, "minilm", facts=known)
+        assert found.verdict == ("keep" if known else "try")
+        if known:
+            assert (found.said.key, found.said.facts["facts"]) == ("public_lacks", known)
+            assert (
+                found.shown is None
+            )  # so that few labels do not start from what was measured without these facts
 
-def test_without_labels_the_default_is_worth_trying_and_no_gain_is_stated_for_these_notes():
-    found = advise("bm25", config_of("", "bm25"), 10, "minilm")
+    def test_a_signal_counts_under_one_weight_though_another_is_0(self):
+        text = "weighted_sum(1*fts, 0*importance, 1*weighted_sum(1*vector, 0.2*importance))"
+        entries = [{"id": str(at), "text": "t", "importance": at} for at in (1, 2)]
+        assert lacked(config_of(text), sy.load(entries, [], {}).dataset) == ["importance"]
 
-    assert found.verdict == "try"
-    assert str(found.attempt.strategy) == DEFAULT
-    facts = found.said.facts
-    assert (found.said.key, facts["unmeasured"], facts["collections"], facts["better"]) == (
-        "public_try",
-        True,
-        10,
-        9,
-    )
-    assert facts["gained"] > 0
-    assert len(say(found.said)) <= 200
+    def test_a_default_that_was_worse_elsewhere_is_not_tried(self, monkeypatch):
+        losing = replace(public_table(), means={"minilm": {DEFAULT: np.full(10, 0.4), "bm25": np.full(10, 0.5)}})
+        monkeypatch.setattr("steelyard_eval.choose.public.public_table", lambda: losing)
+        assert advise("bm25", config_of("", "bm25"), 10, "minilm").verdict == "keep"
 
-
-@pytest.mark.parametrize(
-    ("label", "config", "model", "why"),
-    [
-        ("half", config_of(DEFAULT), "minilm", "public_as_good"),
-        ("mine.run", None, "minilm", "public_not_run"),
-        ("odd", config_of("rrf(bm25, vector, k=33)"), "minilm", "public_not_run"),
-        ("bm25", config_of("", "bm25"), "", "public_no_vectors"),
-    ],
-)
-def test_where_nothing_is_known_the_current_one_is_kept(label, config, model, why):
-    found = advise(label, config, 10, model)
-
-    assert (found.verdict, found.attempt) == ("keep", None)
-    assert found.said.key == why
-
-
-@pytest.mark.parametrize(
-    ("system", "severities", "tagged", "known"),
-    [
-        ("soleri", ("critical", "suggestion"), True, ["severity", "tags"]),
-        ("soleri", ("critical", "suggestion"), False, ["severity"]),  # no query has tags, so none counts
-        ("soleri", ("warning", "warning"), False, []),
-        ("echovault", ("critical", "suggestion"), True, []),  # ranks by none of them
-        ("moltnet", ("critical", "suggestion"), True, []),  # its document gives importance the weight 0
-    ],
-)
-def test_what_ranks_by_facts_that_no_public_collection_has_is_kept(system, severities, tagged, known):
-    entries = [{"id": str(at), "text": "t", "severity": one, "tags": [one]} for at, one in enumerate(severities)]
-    entries[0] |= {"tags": ["rust"], "importance": 3}
-    made = sy.load(entries, [{"id": "q", "text": "t", "tags": ["rust"] if tagged else []}], {}).dataset
-    config = config_of("", system)
-
-    assert lacked(config, made) == known
-    found = advise(system, config, 10, "minilm", facts=known)
-    assert found.verdict == ("keep" if known else "try")
-    if known:
-        assert (found.said.key, found.said.facts["facts"]) == ("public_lacks", known)
-        assert found.shown is None  # so that few labels do not start from what was measured without these facts
-
-
-def test_a_signal_counts_under_one_weight_though_another_is_0():
-    text = "weighted_sum(1*fts, 0*importance, 1*weighted_sum(1*vector, 0.2*importance))"
-    entries = [{"id": str(at), "text": "t", "importance": at} for at in (1, 2)]
-    assert lacked(config_of(text), sy.load(entries, [], {}).dataset) == ["importance"]
-
-
-def test_a_default_that_was_worse_elsewhere_is_not_tried(monkeypatch):
-    losing = replace(public_table(), means={"minilm": {DEFAULT: np.full(10, 0.4), "bm25": np.full(10, 0.5)}})
-    monkeypatch.setattr("steelyard_eval.choose.public.public_table", lambda: losing)
-
-    assert advise("bm25", config_of("", "bm25"), 10, "minilm").verdict == "keep"
-
-
-def test_what_was_shown_counts_collections_and_names_the_worst():
-    assert not PublicGains(np.array([0.3, -0.1, -0.1, 0.0])).likely  # better on one of four
-    assert not PublicGains(np.array([0.1, 0.1, -0.4])).likely  # on two of three, and worse on average
-    assert PublicGains(np.array([0.1, 0.1, -0.1])).facts["worst"] == pytest.approx(-0.1)
+    def test_what_was_shown_counts_collections_and_names_the_worst(self):
+        assert not PublicGains(np.array([0.3, -0.1, -0.1, 0.0])).likely  # better on one of four
+        assert not PublicGains(np.array([0.1, 0.1, -0.4])).likely  # on two of three, and worse on average
+        assert PublicGains(np.array([0.1, 0.1, -0.1])).facts["worst"] == pytest.approx(-0.1)
 
 
 # The rules of few labels
@@ -181,72 +131,46 @@ TRY = replace(KEEP, known_current=-0.1, favoured=True)
 """The default gained .1 over it on public collections."""
 
 
-@pytest.mark.parametrize(
-    ("advice", "default", "third", "n", "leader"),
-    [
-        # the default stands until the posterior of another one is ahead
-        (TRY, 0.1, 0.1, 20, 1),
-        (TRY, 0.1, 0.2, 20, 2),
-        # what is used stands where nothing is known to be better
-        (KEEP, -0.1, 0.0, 20, None),
-        (KEEP, -0.1, 0.2, 20, 2),
-        # it lost by .1 here and gained .1 elsewhere: (n * .1 - 10 * .1) / (n + 10) changes sign at ten labels
-        (TRY, -0.1, -0.2, 8, 1),
-        (TRY, -0.1, -0.2, 14, None),
-    ],
-)
-def test_who_leads_by_what_is_known_and_by_labels(advice, default, third, n, leader):
-    assert advice.leader(evidence(0, default, third, n)) == leader
+ADVICE = {"keep": KEEP, "try": TRY}
 
 
-def test_one_of_thousands_has_to_be_further_ahead_than_a_contender():
-    wave = np.tile([0.0, 0.2], 10)
-    rows = np.array([wave * 0, wave * 0, wave * 0 - 1, wave]).astype(np.float32)
-    # A mean of .1 with a deviation of .1 * sqrt(20 / 19) / sqrt(20): 4.4 deviations. Four times the spread: 1.1.
-    assert TRY.leader(Scored.of(rows, rows), 3) == 3
-    rows[3] = 0.1 + 4 * (rows[3] - 0.1)
-    assert TRY.leader(Scored.of(rows, rows), 3) == 1
-    assert replace(TRY, rows=np.array([1, 3])).leader(Scored.of(rows, rows)) == 3
+class TestRules:
+    @table("advice default third n leader")
+    def test_who_leads_by_what_is_known_and_by_labels(self, advice, default, third, n, leader):
+        assert ADVICE[advice].leader(evidence(0, default, third, n)) == leader
 
+    def test_one_of_thousands_has_to_be_further_ahead_than_a_contender(self):
+        wave = np.tile([0.0, 0.2], 10)
+        rows = np.array([wave * 0, wave * 0, wave * 0 - 1, wave]).astype(np.float32)
+        # A mean of .1 with a deviation of .1 * sqrt(20 / 19) / sqrt(20): 4.4 deviations. Four times as wide: 1.1.
+        assert TRY.leader(Scored.of(rows, rows), 3) == 3
+        rows[3] = 0.1 + 4 * (rows[3] - 0.1)
+        assert TRY.leader(Scored.of(rows, rows), 3) == 1
+        assert replace(TRY, rows=np.array([1, 3])).leader(Scored.of(rows, rows)) == 3
 
-@pytest.mark.parametrize(
-    ("n", "third", "advice", "verdict", "candidate", "public"),
-    [
-        (5, -0.2, TRY, "keep", None, False),  # few labels: the default, of which nothing is expected here
-        (19, -0.2, KEEP, "keep", None, True),  # nothing better is known elsewhere
-        (20, -0.2, TRY, "keep", None, False),  # the labels outweigh the table: the default is behind
-        (20, 0.01, TRY, "try", 2, False),  # and the third is ahead
-    ],
-)
-def test_a_keep_is_reconsidered(n, third, advice, verdict, candidate, public):
-    own = evidence(0, -0.1, third, n)
-    kept = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="keep", candidate=None)
+    @table("n third advice verdict candidate public")
+    def test_a_keep_is_reconsidered(self, n, third, advice, verdict, candidate, public):
+        own = evidence(0, -0.1, third, n)
+        kept = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="keep", candidate=None)
+        found, rests = decide_with_public_prior(kept, Expectation(own), ALL_FAMILIES, ADVICE[advice], n)
+        assert (found.verdict, found.candidate, rests) == (verdict, candidate, public)
 
-    found, rests = decide_with_public_prior(kept, Expectation(own), ALL_FAMILIES, advice, n)
+    def test_without_labels_only_public_collections_speak(self):
+        own = evidence(0, 0.1, 0.3, 20)
+        shipped = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="ship", candidate=2)
+        found, rests = decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, TRY, 0)
+        assert (found.verdict, found.candidate, rests) == ("try", 1, True)
 
-    assert (found.verdict, found.candidate, rests) == (verdict, candidate, public)
+    @pytest.mark.parametrize(("n", "verdict"), [(19, "try"), (20, "ship")])
+    def test_below_twenty_labels_nothing_ships(self, n, verdict):
+        own = evidence(0, 0.2, 0.3, n)
+        shipped = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="ship", candidate=2)
+        found, _ = decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, TRY, n)
+        assert (found.verdict, found.candidate) == (verdict, 2)
+        assert (found.blocker is None) is (verdict == "ship")
+        assert decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, None, n)[0].verdict == verdict
 
-
-def test_without_labels_only_public_collections_speak():
-    own = evidence(0, 0.1, 0.3, 20)
-    shipped = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="ship", candidate=2)
-
-    found, rests = decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, TRY, 0)
-    assert (found.verdict, found.candidate, rests) == ("try", 1, True)
-
-
-@pytest.mark.parametrize(("n", "verdict"), [(19, "try"), (20, "ship")])
-def test_below_twenty_labels_nothing_ships(n, verdict):
-    own = evidence(0, 0.2, 0.3, n)
-    shipped = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="ship", candidate=2)
-
-    found, _ = decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, TRY, n)
-    assert (found.verdict, found.candidate) == (verdict, 2)
-    assert (found.blocker is None) is (verdict == "ship")
-    assert decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, None, n)[0].verdict == verdict
-
-
-def test_a_duel_led_by_what_is_used_keeps_it():
-    own = evidence(0, 0.2, 0.3, 20)
-    assert decide_from_pairs(Expectation(own), ALL_FAMILIES, 2).candidate == 2
-    assert decide_from_pairs(Expectation(own), ALL_FAMILIES, None).verdict == "keep"
+    def test_a_duel_led_by_what_is_used_keeps_it(self):
+        own = evidence(0, 0.2, 0.3, 20)
+        assert decide_from_pairs(Expectation(own), ALL_FAMILIES, 2).candidate == 2
+        assert decide_from_pairs(Expectation(own), ALL_FAMILIES, None).verdict == "keep"

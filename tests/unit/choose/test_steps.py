@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from beside import table
 
 import steelyard_eval as sy
 from steelyard.base import extensions as extras
@@ -27,69 +28,48 @@ def labelled(count, queries=30):
     return replace(made, qrels={f"q{at}": {"a": 1} for at in range(count)})
 
 
-@pytest.mark.parametrize(
-    ("judged", "wanted", "key", "more"),
-    [
-        (8, 12, "label_so_many_to_settle", 12),
-        (8, 22, "label_so_many_to_settle", 20),
-        (29, 1, "label_so_many_to_settle", 1),
-        (8, 90, "label_and_write_to_settle", 90),
-        (2, 28, "label_and_write_to_settle", 30),
-        (29, 90, "label_and_write_to_settle", 90),
-        (8, None, "label_more", None),
-    ],
-)
-def test_no_more_queries_are_asked_for_than_have_no_labels(judged, wanted, key, more):
-    (step,) = labelling(labelled(judged), wanted, "settle")
-    assert (step.key, step.facts.get("more")) == (key, more)
-    assert step.facts.get("left") in (None, 30 - judged)
+class TestSteps:
+    @table("judged wanted key more")
+    def test_no_more_queries_are_asked_for_than_have_no_labels(self, judged, wanted, key, more):
+        """A set that is judged as a whole is not sent to the judge."""
+        (step,) = labelling(labelled(judged), wanted, "settle")
+        assert (step.key, step.facts.get("more")) == (key, more)
+        assert step.facts.get("left") in (None, 30 - judged)
+        assert key != "write_queries" or (step.facts["file"], step.command) == ("queries.jsonl", [])
 
+    def test_no_more_pairs_are_asked_for_than_there_are(self):
+        assert (labelled(0).pairs, labelled(0, 50).pairs) == (60, 80)  # 30 queries by 2 entries
+        worth, query = np.ones((2, 3)), np.zeros(3, dtype=int)
+        duels = PairSelection(worth, query, np.ones((3, 2)), np.zeros(2), np.full(2, np.nan))
+        assert duels.standing(np.full(3, np.nan)).enough == 3
 
-@pytest.mark.parametrize("wanted", [90, None])
-def test_a_set_that_is_judged_as_a_whole_is_not_sent_to_the_judge(wanted):
-    (step,) = labelling(labelled(30), wanted, "settle")
-    assert (step.key, step.facts["more"], step.facts["file"], step.command) == (
-        "write_queries", wanted, "queries.jsonl", [],
-    )  # fmt: skip
+    def test_the_query_of_a_command_can_be_pasted(self):
+        # A terminal shows a line break as its escape, another query; what begins with a dash is an option.
+        asked = {"q0": "two\nlines", "q1": "-x", "q2": "x" * 61, "q3": "rotate keys"}
+        dataset = sy.load({"a": "x"}, asked, {"q0": ["a"]}).dataset
+        assert using("search", Path("w.json"), dataset).command[3] == "rotate keys"
 
-
-def test_no_more_pairs_are_asked_for_than_there_are():
-    assert (labelled(0).pairs, labelled(0, 50).pairs) == (60, 80)  # 30 queries by 2 entries
-    worth, query = np.ones((2, 3)), np.zeros(3, dtype=int)
-    duels = PairSelection(worth, query, np.ones((3, 2)), np.zeros(2), np.full(2, np.nan))
-    assert duels.standing(np.full(3, np.nan)).enough == 3
-
-
-def test_the_query_of_a_command_can_be_pasted():
-    # A terminal shows a line break as its escape, which is another query; what begins with a dash is an option.
-    asked = {"q0": "two\nlines", "q1": "-x", "q2": "x" * 61, "q3": "rotate keys"}
-    dataset = sy.load({"a": "x"}, asked, {"q0": ["a"]}).dataset
-    assert using("search", Path("w.json"), dataset).command[3] == "rotate keys"
-
-
-@pytest.mark.parametrize("missing", [True, False])
-def test_a_model_that_is_not_installed_is_installed_first(monkeypatch, tmp_path, missing):
-    monkeypatch.setattr(extras, "find_spec", lambda module: None if missing else module)
-    needed = ["torch-of-ours>=1; extra == 'minilm'", "small-one; extra == 'onnx'"]
-    monkeypatch.setattr("importlib.metadata.requires", lambda name: needed)
-    monkeypatch.chdir(tmp_path)
-    for name, strategy in (("w.json", "rrf(bm25, vector)"), ("words.json", "bm25")):
-        read_config(strategy).config(Setting(10, "minilm")).save(tmp_path / name)
-    steps, words = (
-        [Step("index_once", {}, ["steelyard", "index", "mine", "mine.db", "--weights", name])]
-        for name in ("w.json", "words.json")
-    )
-    assert installed_first(words) == words  # what reads no vectors needs no model
-
-    # pyproject.toml names the extra that brings MiniLM by torch "minilm", and that of its int8 form "onnx".
-    install = Step("install_large", {}, ["pip", "install", "torch-of-ours>=1"])
-    assert installed_first(steps) == ([install, *steps] if missing else steps)
-    light = [
-        Step("install_light", {}, ["pip", "install", "small-one"]),
-        Step("choose_light", {}, ["steelyard", "recommend", "mine", "--embedder", "minilm-int8"]),
-    ]
-    again = installed_first(steps, ["steelyard", "recommend", "mine"])
-    assert again == ([install, *light] if missing else []) + steps
+    @pytest.mark.parametrize("missing", [True, False])
+    def test_a_model_that_is_not_installed_is_installed_first(self, monkeypatch, missing):
+        monkeypatch.setattr(extras, "find_spec", lambda module: None if missing else module)
+        needed = ["torch-of-ours>=1; extra == 'minilm'", "small-one; extra == 'onnx'"]
+        monkeypatch.setattr("importlib.metadata.requires", lambda name: needed)
+        for name, strategy in (("w.json", "rrf(bm25, vector)"), ("words.json", "bm25")):
+            read_config(strategy).config(Setting(10, "minilm")).save(name)
+        steps, words = (
+            [Step("index_once", {}, ["steelyard", "index", "mine", "mine.db", "--weights", name])]
+            for name in ("w.json", "words.json")
+        )
+        assert installed_first(words) == words  # what reads no vectors needs no model
+        # pyproject.toml names the extra that brings MiniLM by torch "minilm", and that of its int8 form "onnx".
+        install = Step("install_large", {}, ["pip", "install", "torch-of-ours>=1"])
+        assert installed_first(steps) == ([install, *steps] if missing else steps)
+        recommending = ["steelyard", "recommend", "mine"]
+        light = [
+            Step("install_light", {}, ["pip", "install", "small-one"]),
+            Step("choose_light", {}, [*recommending, "--embedder", "minilm-int8"]),
+        ]
+        assert installed_first(steps, recommending) == ([install, *light] if missing else []) + steps
 
 
 # Weights files that are replaced: each is kept once beside it, and a line says how to undo that
@@ -104,39 +84,39 @@ def weights(name):
     return find_system(name).config(10)
 
 
-def test_what_was_replaced_last_is_kept_once():
-    out = Path("w.json")
-    for held in ("mine 1", "mine 2"):
-        out.write_text(held)
-        assert write_weights({out: weights("bm25")}) == ["w.json: replaced; to undo: cp w.json.bak w.json"]
-        assert Path("w.json.bak").read_text() == held
-    # the same search, whenever it was chosen: nothing is lost, so the copy stays
-    out.write_text(json.dumps(weights("bm25").to_json() | {"provenance": {"by": "hand"}}))
-    assert write_weights({out: weights("bm25")}) == []
-    assert Path("w.json.bak").read_text() == "mine 2"
-    assert SearchConfig.load(out) == weights("bm25")
+class TestReplacedFiles:
+    def test_what_was_replaced_last_is_kept_once(self):
+        out = Path("w.json")
+        for held in ("mine 1", "mine 2"):
+            out.write_text(held)
+            assert write_weights({out: weights("bm25")}) == ["w.json: replaced; to undo: cp w.json.bak w.json"]
+            assert Path("w.json.bak").read_text() == held
+        # the same search, whenever it was chosen: nothing is lost, so the copy stays
+        out.write_text(json.dumps(weights("bm25").to_json() | {"provenance": {"by": "hand"}}))
+        assert write_weights({out: weights("bm25")}) == []
+        assert Path("w.json.bak").read_text() == "mine 2"
+        assert SearchConfig.load(out) == weights("bm25")
 
+    def test_of_files_that_are_removed_those_are_kept_whose_search_no_new_one_has(self):
+        for name in ("vector", "bm25"):
+            weights(name).save(f"{name}.json")
+        lines = write_weights(
+            {Path("vector.json"): None, Path("bm25.json"): None, Path("new.json"): weights("bm25")}
+        )
+        (line,) = lines
+        assert line.endswith("to undo: cp vector.json.bak vector.json")
+        assert sorted(path.name for path in Path().glob("*.json*")) == ["new.json", "vector.json.bak"]
 
-def test_of_files_that_are_removed_those_are_kept_whose_search_no_new_one_has():
-    for name in ("vector", "bm25"):
-        weights(name).save(f"{name}.json")
-    lines = write_weights({Path("vector.json"): None, Path("bm25.json"): None, Path("new.json"): weights("bm25")})
-    (line,) = lines
-    assert line.endswith("to undo: cp vector.json.bak vector.json")
-    assert sorted(path.name for path in Path().glob("*.json*")) == ["new.json", "vector.json.bak"]
+    def test_of_which_other_data_set_a_file_was_is_said(self):
+        """Default names are shared by all data sets of a folder; by hand, or of this set, it says nothing more."""
+        file = Path("search-weights.json")
+        for name, told in (("other", True), ("mine", False), ("", False)):
+            replace(weights("fts"), provenance={"dataset": name}).save(file)
+            (line,) = write_weights({file: weights("bm25")}, SimpleNamespace(name="mine"))
+            assert ("'other'" in line) == told
 
-
-def test_of_which_other_data_set_a_file_was_is_said():
-    """Default names are shared by all data sets of a folder; by hand, or of this set, it says nothing more."""
-    file = Path("search-weights.json")
-    for name, told in (("other", True), ("mine", False), ("", False)):
-        replace(weights("fts"), provenance={"dataset": name}).save(file)
-        (line,) = write_weights({file: weights("bm25")}, SimpleNamespace(name="mine"))
-        assert ("'other'" in line) == told
-
-
-def test_python_logs_it(caplog):
-    weights("bm25").save("w.json")
-    assert write_and_log({Path("w.json"): weights("fts")}) == [Path("w.json")]
-    assert SearchConfig.load("w.json.bak") == weights("bm25")
-    assert "cp w.json.bak w.json" in caplog.text
+    def test_python_logs_it(self, caplog):
+        weights("bm25").save("w.json")
+        assert write_and_log({Path("w.json"): weights("fts")}) == [Path("w.json")]
+        assert SearchConfig.load("w.json.bak") == weights("bm25")
+        assert "cp w.json.bak w.json" in caplog.text

@@ -1,16 +1,15 @@
 """One grammar: every spelling of a contender, wherever one is taken, works or is refused by one sentence."""
 
-import http.server
 import json
 import re
 import shlex
 import shutil
-import threading
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
-from command_line import run
+from command_line import done, run
 from simulation import simulate_log
 from written_set import write_set
 
@@ -21,39 +20,11 @@ from steelyard_eval.datasets import load
 ROOT = Path(__file__).resolve().parents[3]
 WORDS = ("token", "cache", "deploy", "budget")
 REFUSED = "which has lists and no weights; name a system, a strategy or a weights file here"
-SPELLINGS = {
-    "system": "bm25",
-    "profile": "echovault:shipped",
-    "parameters": "spec_kit[graph.hops=1]",
-    "strategy": "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)",
-    "labelled": "mine=rrf(fts, bm25)",
-    "weights file": "own.json",
-    "weights file of another name": "own",
-    "run": "prod.run",
-    "run of another name": "prod.txt",
-    "endpoint": "http://localhost:{port}/?q={{query}}",
-}
 LISTS = ("run", "run of another name", "endpoint")
 NO_RUNS = "answers no new question; name what searches"
 """Said where lists are asked for queries that nobody asked before."""
-LINES = {
-    "check --current": "check mine --known-items --current {}",
-    "compare CONTENDER": "compare mine {}",
-    "compare --current": "compare mine bm25 --current {}",
-    "explain CONFIGURATION": "explain mine q0 {}",
-    "explain --against": "explain mine q0 soleri --against {}",
-    "export CONFIGURATION": "export {} --to qdrant",
-    "gate CONTENDER": "gate mine --baseline new.json --update --because new {}",
-    "init --current": "init mine --baseline new.json --workflow new.yml --current {}",
-    "judge CONTENDER": "judge mine {} --json",
-    "learn --current": "learn mine --feedback log.jsonl --current {}",
-    "recommend --current": "recommend mine --current {}",
-    "search --system": "search mine.db token --system {}",
-    "serve --system": "serve gone.db --system {}",
-    "serve --explore": "serve gone.db --log log.jsonl --explore {}",
-    "tune STRATEGY": "tune mine {}",
-    "tune --current": "tune mine 'rrf(fts, bm25)' --weights-only --current {}",
-}
+SPELLINGS, LINES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8")).values()
+"""Every way to name a contender, and a command for every place that takes one."""
 ENDS = {
     "serve": "there is no vault",  # it would serve until it is stopped
     "export": "cannot be expressed",
@@ -95,29 +66,6 @@ def place(tmp_path_factory):
     return folder
 
 
-class Answers(http.server.BaseHTTPRequestHandler):
-    """An endpoint that finds the same three entries for every query."""
-
-    def do_GET(self):
-        body = json.dumps({"results": [{"id": f"e{n}"} for n in range(3)]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *words):
-        pass
-
-
-@pytest.fixture(scope="module")
-def port():
-    server = http.server.ThreadingHTTPServer(("localhost", 0), Answers)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
-
-
 def test_every_place_that_takes_a_contender_is_tried():
     assert declared().keys() == LINES.keys()
 
@@ -137,15 +85,16 @@ def test_the_table_in_the_documentation_is_what_is_declared():
 
 
 @pytest.mark.parametrize(("where", "spelling"), list(tried()))
-def test_every_spelling_works_or_is_refused_by_one_sentence(where, spelling, place, port, tmp_path, monkeypatch):
+def test_every_spelling_works_or_is_refused_by_one_sentence(
+    where, spelling, place, endpoint, tmp_path, monkeypatch
+):
     shutil.copytree(place, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    text = SPELLINGS[spelling].format(port=port)
+    endpoint.well = endpoint.raw(json.dumps({"results": [{"id": f"e{n}"} for n in range(3)]}).encode())
+    text = SPELLINGS[spelling].format(port=endpoint.port)
     words = [word if word != "{}" else text for word in shlex.split(LINES[where])]
-
     found = run(*words)
-
     told = " ".join(found.stderr.split())
     assert not isinstance(found.exception, Exception), found.exception
     if spelling in LISTS and declared()[where] == "configuration":
@@ -154,3 +103,78 @@ def test_every_spelling_works_or_is_refused_by_one_sentence(where, spelling, pla
         assert (found.exit_code, NO_RUNS in told) == (2, True), told
     elif found.exit_code:
         assert re.search(ENDS[words[0]], told), told
+
+
+# Every command takes a question that was asked five times for one: as it does where a `group` says so. Two folders
+# differ in nothing but that one declares the groups that the other makes of texts: every figure has to be the same
+
+TIMES = ("{}", "{}?", " {}", "{}...", "({})")
+SUM = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
+OF_THE_FOLDER = {
+    *("group", "dataset", "dataset_sha256", "sha256", "command", "timing", "latency", "path", "folder", "hashes"),
+    *("history", "date", "rebaseline", "fingerprint"),
+}
+"""Keys under which documents have what differs between two folders, and times."""
+
+
+def write(folder, grouped):
+    """Eight questions, each asked five times in another dress, over 60 entries."""
+    rng = np.random.default_rng(3)
+    words = [f"{a}{b}" for a in ("lam", "tor", "nib", "ves", "kul") for b in ("en", "ar", "is", "om", "ut")]
+    texts = [" ".join(rng.choice(words, 8)) for _ in range(60)]
+    asked = [" ".join(rng.choice(words, 3, replace=False)) for _ in range(8)]
+    queries, grades = [], []
+    for at, question in enumerate(asked):
+        for time, dress in enumerate(TIMES):
+            query = {"id": f"q{at}{time}", "text": dress.format(question.title() if time == 2 else question)}
+            queries.append({**query, "category": f"c{at % 2}", **({"group": f"g{at}"} if grouped else {})})
+            found = [e for e, text in enumerate(texts) if len(set(question.split()) & set(text.split())) > 1]
+            # What is relevant varies within a question, too.
+            grades += [f"q{at}{time} 0 e{e:02} 1" for e in {*found[time % 2 :], int(rng.integers(60))}]
+    corpus = [{"id": f"e{e:02}", "text": text} for e, text in enumerate(texts)]
+    about = {"name": "again", "text_for_embedding": "{text}", "as_of": "2025-01-01", "system": "bm25"}
+    write_set(folder, corpus, queries, "\n".join(grades) + "\n", **about)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The folder whose texts alone tell, the one that declares groups, and a log of searches over either."""
+    root = tmp_path_factory.mktemp("again")
+    for name in ("told", "declared"):
+        write(root / name, name == "declared")
+    log = root / "log.jsonl"
+    simulate_log(load(root / "told"), ["bm25"], sessions=3000).save(log)
+    return root / "told", root / "declared", log
+
+
+def figures(value):
+    """A document without what tells the folders apart."""
+    if isinstance(value, dict):
+        if value.get("key") == "gate_file":  # it has the hashes of the data
+            return {}
+        return {key: figures(own) for key, own in value.items() if key not in OF_THE_FOLDER}
+    return [figures(own) for own in value] if isinstance(value, list) else value
+
+
+COMMANDS = {
+    "compare": "compare {folder} bm25 '{sum}'",
+    "recommend": "recommend {folder} --out {out}/weights.json",
+    "tune": "tune {folder} '{sum}' --out {out}/weights.json",
+    "learn": "learn {folder} --current '{sum}' --feedback {log} --out {out}/weights.json",
+    "gate": "gate {folder} 'x={sum}' --baseline {out}/b.json",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_figure_is_that_of_declared_groups(command, folders, tmp_path):
+    documents = []
+    for folder in folders[:2]:
+        out = tmp_path / folder.name
+        out.mkdir()
+        if command == "gate":
+            done("gate", folder, "x=bm25", "--baseline", out / "b.json", "--update", "--because", "first")
+        words = COMMANDS[command].format(folder=folder, sum=SUM, log=folders[2], out=out)
+        found = run(*shlex.split(words), "--json", "--quiet")
+        assert found.exit_code in (0, 1)
+        documents.append(figures(json.loads(found.stdout.replace(str(folder), "mine"))))  # notices name commands
+    assert documents[0] == documents[1]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from command_line import run
+from beside import table
+from command_line import document, done
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
@@ -19,43 +20,34 @@ from steelyard_eval.cli.init_from_data import _misplaced, find_dataset, start
 from steelyard_eval.cli.main import main
 from steelyard_eval.cli.workflow import installing, named, recorded, workflow_text
 from steelyard_eval.datasets.labels import JudgedPool
+from steelyard_eval.datasets.manifest import starter
 
-STARTER = Path(__file__).parents[3] / "qrels" / "starter"
-ONE = "1f" * 20
-ORIGIN = f"git+https://git.example.org/tools/steelyard.git@{ONE}"
-COMMIT = {"vcs": "git", "commit_id": ONE}
-WHEEL = "https://example.org/s-1.whl"
+ORIGIN = f"git+https://git.example.org/tools/steelyard.git@{'1f' * 20}"
 
 
-class TestStart:
-    """`steelyard init`."""
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "memory").mkdir()
+    for name in ("corpus.jsonl", "queries.jsonl", "qrels.txt"):
+        shutil.copy(starter() / name, tmp_path / "memory")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("steelyard_eval.cli.init_from_data.recorded", lambda: ORIGIN)
+    return tmp_path
 
-    @pytest.fixture
-    def folder(self, tmp_path, monkeypatch):
-        (tmp_path / "memory").mkdir()
-        for name in ("corpus.jsonl", "queries.jsonl", "qrels.txt"):
-            shutil.copy(STARTER / name, tmp_path / "memory")
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("steelyard_eval.cli.init_from_data.recorded", lambda: ORIGIN)
-        return tmp_path
 
-    def test_it_writes_everything_once(self, folder, capsys):
-        with pytest.raises(SystemExit):
-            main(["init", "--json", "-q"])
-        first = json.loads(capsys.readouterr().out)
-        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        with pytest.raises(SystemExit):
-            main(["init", "--json", "-q"])
-        second = json.loads(capsys.readouterr().out)
+def held(folder):
+    """What stands in every file."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
+
+class TestInit:
+    def test_it_writes_everything_once(self, folder):
+        first, before = document("init", "-q"), held(folder)
+        second = document("init", "-q")
         assert (first["dataset"], first["gated"], first["kept"]) == ("memory", "bm25", [])
-        assert set(first["written"]) == {
-            "memory/dataset.json",
-            "reports/baseline.json",
-            ".github/workflows/relevance.yml",
-        }
-        assert second["written"] == []
-        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+        made = {"memory/dataset.json", "reports/baseline.json", ".github/workflows/relevance.yml"}
+        assert set(first["written"]) == made
+        assert (second["written"], held(folder)) == ([], before)
         about = json.loads((folder / "memory" / "dataset.json").read_text())
         assert (about["name"], about["as_of"][:10]) == ("memory", "2026-11-14")  # the latest date in the set
         assert sy.load(folder / "memory").gate(baseline="reports/baseline.json").verdict == "pass"
@@ -63,12 +55,10 @@ class TestStart:
     def test_the_workflow_gates_the_data_set(self, folder):
         start(workflow=Path("w.yml"), current="bm25", install=ORIGIN)
         workflow = yaml.safe_load(Path("w.yml").read_text())
-
         (job,) = workflow["jobs"].values()
         used = [step["uses"] for step in job["steps"] if "uses" in step]
         assert len(used) == 3 and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", one) for one in used)
-        run = next(step["run"] for step in job["steps"] if step.get("name") == "Gate")
-        words = run.split()
+        words = next(step["run"] for step in job["steps"] if step.get("name") == "Gate").split()
         known = {name for option in main.commands["gate"].params for name in option.opts}
         assert words[:3] == ["steelyard", "gate", "memory"]
         assert {word for word in words if word.startswith("--")} <= known
@@ -87,27 +77,7 @@ class TestStart:
         assert f'pip install "steelyard @ {ORIGIN}"' in text
         assert "steelyard==" not in text
 
-    @pytest.mark.parametrize(
-        ("record", "text"),
-        [
-            (
-                {"url": "https://git.example.org/a/b.git", "vcs_info": COMMIT},
-                f"git+https://git.example.org/a/b.git@{ONE}",
-            ),
-            ({"url": WHEEL, "archive_info": {"hashes": {"sha256": "ab" * 32}}}, f"{WHEEL}#sha256={'ab' * 32}"),
-            ({"url": WHEEL, "archive_info": {"hash": f"sha256={'ab' * 32}"}}, f"{WHEEL}#sha256={'ab' * 32}"),
-            ({"url": WHEEL, "archive_info": {}}, ""),
-            ({"url": "https://me:papaya@g.org/a", "vcs_info": COMMIT}, ""),
-            ({"url": "file:///home/ana/s", "vcs_info": COMMIT}, ""),
-            ({"url": "https://g.org/a", "vcs_info": {"vcs": "git", "commit_id": "main"}}, ""),
-            ({"url": "https://g.org/a", "subdirectory": "b", "vcs_info": COMMIT}, ""),
-            ({"url": "https://g.org/$(id)", "vcs_info": COMMIT}, ""),
-            ({"url": "file:///home/ana/s-1.whl", "archive_info": {"hashes": {"sha256": "ab" * 32}}}, ""),
-            ({"url": "file:///home/ana/s", "dir_info": {"editable": True}}, ""),
-            ([], ""),
-            (None, ""),
-        ],
-    )
+    @table("record text")
     def test_what_is_installed_is_named_by_the_origin_that_pip_recorded(self, monkeypatch, record, text):
         class Known:
             def read_text(self, name):
@@ -124,46 +94,28 @@ class TestStart:
         assert install.endswith('"./vendor/s-1-py3-none-any.whl[onnx]"')
         assert installing(named("vendor"), "") == ['pip install "./vendor"']
 
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "steelyard",
-            "steelyard==0.1.0",
-            "git+https://g.org/a",
-            "git+https://g.org/a@main",
-            "git+http://g.org/a@" + "1f" * 20,
-            "git+https://me:papaya@g.org/a@" + "1f" * 20,
-            "https://g.org/a.whl",
-            "https://g.org/a.whl#sha256=12",
-            "https://g.org/$(id).whl#sha256=" + "ab" * 32,
-            "../elsewhere",
-            "/etc",
-            "missing.whl",
-            "memory/corpus.jsonl",
-        ],
-    )
+    @table("text")
     def test_what_is_no_fixed_origin_is_refused_and_nothing_is_written(self, folder, text):
-        before = sorted(folder.rglob("*"))
+        before = held(folder)
         with pytest.raises(ConfigError) as refused:
             start(current="bm25", install=text)
         assert "papaya" not in str(refused.value)
-        assert sorted(folder.rglob("*")) == before
+        assert held(folder) == before
 
     def test_weights_of_another_folder_are_refused_as_the_workflow_could_not_open_them(self, folder, monkeypatch):
         find_system("moltnet").config(10).save("w.json")
         monkeypatch.chdir(folder / "memory")
-        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        before = held(folder)
         with pytest.raises(ConfigError, match=r"'\.\./w\.json' lies outside"):
             start(folder=".", current="../w.json")
-        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+        assert held(folder) == before
 
     def test_it_says_what_labels_are_and_asks_where_nobody_did(self, folder):
         asked = start()
         assert ["how the labelled queries were drawn" in one for one in asked.notices] == [True]
         about = Path("memory/dataset.json")
         plain = json.loads(about.read_text())
-
-        run("init", "--sampled", "log", "--pool", "bm25, vector")
+        done("init", "--sampled", "log", "--pool", "bm25, vector")
         told = {"sampled": "log", "pool": {"contenders": ["bm25", "vector"], "depth": 10}}
         assert json.loads(about.read_text()) == plain | told
         assert start().notices == []
@@ -171,37 +123,28 @@ class TestStart:
     def test_what_dataset_json_says_of_labels_is_not_changed(self, folder):
         about = Path("memory/dataset.json")
         about.write_text('{"name": "mine", "sampled": "failing"}')
-
-        found = run("init", "--sampled", "random")
-        assert found.exit_code == 2
+        found = done("init", "--sampled", "random", code=2)
         assert "says sampled is 'failing', not 'random'" in " ".join(found.stderr.split())
         assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing"}
         assert not Path("reports").exists()
-
         start(sampled="failing", pool=JudgedPool())
         assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing", "pool": "complete"}
 
     def test_faults_are_named_and_nothing_is_written(self, folder):
         (folder / "memory" / "qrels.txt").write_text("q01 0 nowhere 1\n")
-
+        before = held(folder)
         with pytest.raises(DataError, match="nowhere"):
             start()
-        assert sorted(path.name for path in folder.rglob("*") if path.is_file()) == [
-            "corpus.jsonl",
-            "qrels.txt",
-            "queries.jsonl",
-        ]
+        assert held(folder) == before
 
     def test_several_data_sets_are_not_guessed_from(self, folder):
         shutil.copytree(folder / "memory", folder / "other")
-
         with pytest.raises(DataError, match="2: memory, other"):
             find_dataset(Path())
 
     @pytest.mark.parametrize("name", ["${{ secrets }}", "a\nb", "x'y", "$(id)"])
     def test_a_path_that_means_something_in_a_workflow_is_refused(self, folder, name):
         (folder / "memory").rename(folder / name)
-
         with pytest.raises(ConfigError, match="in a workflow"):
             start()
 
@@ -209,14 +152,12 @@ class TestStart:
     def test_actionlint_finds_nothing(self, tmp_path):
         path = tmp_path / "relevance.yml"
         path.write_text(workflow_text(Path("my memory"), Path("reports/baseline.json"), ORIGIN, "minilm-int8"))
+        ended = subprocess.run([*os.environ["ACTIONLINT"].split(), str(path)], capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stdout
 
-        done = subprocess.run([*os.environ["ACTIONLINT"].split(), str(path)], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.parametrize(("name", "told"), [("mine", 0), ("../mine", 1), ("{here}/mine", 1)])
-def test_a_folder_that_github_does_not_have_is_told(name, told, tmp_path, monkeypatch):
-    """A workflow is read at the top of a repository, elsewhere than here."""
-    (tmp_path / "top" / ".git").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "top")
-    assert len(list(_misplaced(Path(name.format(here=tmp_path / "top"))))) == told
+    @pytest.mark.parametrize(("name", "told"), [("mine", 0), ("../mine", 1), ("{here}/mine", 1)])
+    def test_a_folder_that_github_does_not_have_is_told(self, name, told, tmp_path, monkeypatch):
+        """A workflow is read at the top of a repository, elsewhere than here."""
+        (tmp_path / "top" / ".git").mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / "top")
+        assert len(list(_misplaced(Path(name.format(here=tmp_path / "top"))))) == told

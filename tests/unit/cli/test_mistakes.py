@@ -9,7 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from command_line import run
+from beside import table
+from command_line import document, done, run
 from written_set import write_set
 
 import steelyard_eval as sy
@@ -29,216 +30,149 @@ def tiny(tmp_path, monkeypatch):
     return write_set(tmp_path / "tiny", ENTRIES, QUERIES, "q1 0 e0 1\nq2 0 e1 1\n", **MANIFEST)
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["compare", "tiny", "bm25", "--metrics", "ndgc@10"], "did you mean 'nDCG@10'?"),
-        (["compare", "tiny", "0.3*bm25+0.7*vector"], "'weighted_sum(0.3*bm25, 0.7*vector, "),
-        (["compare", "tiny", "bm25 + vector"], "'weighted_sum(1*bm25, 1*vector, "),
-        (["report", "tiny"], "`steelyard compare tiny --out results.json`"),
-        (["explain", "tiny", "my words"], "valid: q1, q2"),
-        (["compare", "tiny", "hybrid(bm25, vector)"], "unknown signal or fusion 'hybrid'; valid: "),
-        (["compare", "tiny", "rrf(bm25, vector"], "a bracket is not closed; write ')' at its end"),
-        (["compare", "nosuch"], "Name the folder that holds dataset.json, such as tiny"),
-        (["compare", "tiny/corpus.jsonl"], "is not a folder. Name the folder that holds dataset.json: tiny"),
-        (["search", "tiny", "words"], "a data set: steelyard index tiny tiny.db"),
-        (["index", "tiny", "tiny"], "a vault is one file"),
-        (["gate", "tiny"], "today: steelyard init tiny\n"),
-        (["gate", "tiny", "--baseline", "tiny/dataset.json"], "is no baseline"),
-        (["import", "tiny", "other"], "'tiny' is a data set already: steelyard check it"),
-        (["label", "tiny"], "there is no command 'label'; did you mean 'judge'?"),
-        (["recomend", "tiny"], "there is no command 'recomend'; did you mean 'recommend'?"),
-        (["compare", "tiny", "bm25", "fts", "--current", "bm26"], "did you mean 'bm25'?"),
-        (["compare", "tiny", "weighted_sum(1e400*bm25, 1*fts)"], "number 1e400 is too large"),
-        (["compare", "tiny", "bm25", "--metrics", ""], "name at least one, such as nDCG@10"),
-        (["explain", "tiny", "q1", "bm25", "--against", "mine=bm25"], "which is the same; name another contender"),
-        (["search", "x.db", "keys", "--strategy", "fts", "--weights", "w.json"], "leave --strategy out"),
-    ],
-)  # fmt: skip
-def test_one_message_says_what_to_write(tiny, words, told):
-    found = run(*words)
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert told in found.stderr
-    assert "Traceback" not in found.stderr
+class TestFirstCommands:
+    @table("words told")
+    def test_one_message_says_what_to_write(self, tiny, words, told):
+        found = run(*words)
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert told in found.stderr
+        assert "Traceback" not in found.stderr
+
+    @pytest.mark.parametrize("command", [("recommend",), ("tune", "plain")], ids=["recommend", "tune"])
+    def test_where_nothing_can_be_written_is_told_before_the_work(self, tiny, command, monkeypatch):
+        monkeypatch.setattr("steelyard_eval.choose.recommend.recommend", None)  # not to be reached
+        assert "files are written" in done(command[0], tiny, *command[1:], "--out", tiny, code=4).stderr
+
+    def test_a_vault_needs_no_queries_and_labels_need_some(self, tiny):
+        (tiny / "queries.jsonl").unlink()
+        done("check", tiny, code=2)  # its labels are of queries that are gone
+        (tiny / "qrels.txt").unlink()
+        done("index", tiny, "own.db")
+        assert document("search", "own.db", "note", "--system", "bm25")["hits"]
+        (tiny / "queries.csv").write_text("q1,what")
+        assert "queries.csv" in run("check", tiny).stdout
+
+    @pytest.mark.parametrize("command", ["check", "compare", "recommend"])
+    def test_a_folder_of_notes_is_to_be_imported(self, tmp_path, command, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "notes" / "deep").mkdir(parents=True)
+        (tmp_path / "notes" / "deep" / "one.md").write_text("# One\n")
+        told = done(command, "notes", code=2).output
+        assert ("steelyard import notes" in told, "missing" in told) == (True, False)
+
+    def test_init_says_what_an_existing_baseline_gates(self, tiny):
+        assert "gated with bm25" in done("init", tiny, "--current", "bm25").stdout
+        again = done("init", tiny, "--current", "fts").stdout
+        assert again.startswith(f"{tiny} is gated with bm25\n")  # and not with fts, which nothing gates
+        command = again.split("in its place: steelyard ")[1].split(" --because")[0]
+        done(*command.split(), "--because", "fts is what we use")
+        assert "fts" in done("gate", tiny).stdout
+
+    def test_what_init_commits_leaves_out_what_no_gate_reads(self, tiny):
+        log = tiny / "feedback.jsonl"
+        assert ":!" not in done("init", tiny, "--current", "bm25").stdout
+        (tiny / "judgments").mkdir()
+        unread = {"judgments/judge.jsonl", "qrels.txt.bak", log.name}
+        for name in unread:
+            (tiny / name).write_text("")
+        words = shlex.split(done("init", "tiny").stdout.split("commit what the gate reads: ")[1].splitlines()[0])
+        assert words[-3:] == [":!tiny/judgments", ":!tiny/qrels.txt.bak", ":!tiny/feedback.jsonl"]
+        subprocess.run(["git", "init", "-q"], check=True)
+        subprocess.run(words, check=True)
+        added = subprocess.run(["git", "ls-files", "tiny"], check=True, capture_output=True, text=True)
+        assert "tiny/qrels.txt" in added.stdout
+        assert unread.isdisjoint(line.removeprefix("tiny/") for line in added.stdout.splitlines())
+        about = json.loads((tiny / "dataset.json").read_text())
+        (tiny / "dataset.json").write_text(json.dumps({**about, "files": {log.name: sha256(b"").hexdigest()}}))
+        assert "feedback" not in done("init", "tiny").stdout  # whose hash the gate compares
+
+    def test_init_beside_the_baseline_of_another_data_set_says_that_it_gates_nothing_here(self, tiny):
+        other = tiny.with_name("other")
+        shutil.copytree(tiny, other)
+        (other / "dataset.json").write_text(json.dumps({**MANIFEST, "name": "other"}))
+        (other / "qrels.txt").write_text("q1 0 e2 1\nq2 0 e1 1\n")
+        done("init", tiny, "--current", "bm25")
+        refused = done("init", other, "--current", "bm25", code=2).output
+        assert "'tiny', not 'other'" in refused
+        options = refused.split("for a gate of its own add ")[1].split()
+        origin = ("--install", f"git+https://git.example.org/a/b.git@{'1f' * 20}")
+        done("init", other, "--current", "bm25", *options, *origin)
+        done("gate", other, *options[:2])
+        done("gate", tiny)
+        assert "other" in Path(options[3]).read_text()
 
 
-@pytest.mark.parametrize("command", [("recommend",), ("tune", "plain")], ids=["recommend", "tune"])
-def test_where_nothing_can_be_written_is_told_before_the_work(tiny, command, monkeypatch):
-    monkeypatch.setattr("steelyard_eval.choose.recommend.recommend", None)  # not to be reached
-    found = run(command[0], tiny, *command[1:], "--out", tiny)
-    assert found.exit_code == 4
-    assert "files are written" in found.stderr
+LIKE_THE_LIST = "--embedder none --limit 3"
 
 
-def test_a_vault_needs_no_queries_and_labels_need_some(tiny):
-    (tiny / "queries.jsonl").unlink()
-    assert run("check", tiny).exit_code == 2  # its labels are of queries that are gone
-    (tiny / "qrels.txt").unlink()
-    assert run("index", tiny, "own.db").exit_code == 0
-    assert json.loads(run("search", "own.db", "note", "--system", "bm25", "--json").stdout)["hits"]
-    (tiny / "queries.csv").write_text("q1,what")
-    assert "queries.csv" in run("check", tiny).stdout
-
-
-@pytest.mark.parametrize("command", ["check", "compare", "recommend"])
-def test_a_folder_of_notes_is_to_be_imported(tmp_path, command, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "notes" / "deep").mkdir(parents=True)
-    (tmp_path / "notes" / "deep" / "one.md").write_text("# One\n")
-    found = run(command, "notes")
-    assert found.exit_code == 2
-    assert "folder of Markdown" in found.output
-    assert "steelyard import notes" in found.output
-    assert "missing" not in found.output
-
-
-def test_init_says_what_an_existing_baseline_gates(tiny):
-    assert "gated with bm25" in run("init", tiny, "--current", "bm25").stdout
-    again = run("init", tiny, "--current", "fts").stdout
-    assert again.startswith(f"{tiny} is gated with bm25\n")  # and not with fts, which nothing gates
-    assert "place: steelyard gate" in again
-    command = again.split("in its place: steelyard ")[1].split(" --because")[0]
-    assert run(*command.split(), "--because", "fts is what we use").exit_code == 0
-    assert "fts" in run("gate", tiny).stdout
-
-
-def test_what_init_commits_leaves_out_what_no_gate_reads(tiny):
-    log = tiny / "feedback.jsonl"
-    assert ":!" not in run("init", tiny, "--current", "bm25").stdout
-    log.write_text("")
-    (tiny / "judgments").mkdir()
-    (tiny / "judgments" / "judge.jsonl").write_text("")
-    (tiny / "qrels.txt.bak").write_text("q1 0 e1 1\n")
-    words = shlex.split(run("init", "tiny").stdout.split("commit what the gate reads: ")[1].splitlines()[0])
-    assert words[-3:] == [":!tiny/judgments", ":!tiny/qrels.txt.bak", ":!tiny/feedback.jsonl"]
-    subprocess.run(["git", "init", "-q"], check=True)
-    subprocess.run(words, check=True)
-    added = subprocess.run(["git", "ls-files", "tiny"], check=True, capture_output=True, text=True)
-    assert "tiny/qrels.txt" in added.stdout
-    assert not {"tiny/judgments/judge.jsonl", "tiny/qrels.txt.bak", "tiny/feedback.jsonl"} & set(
-        added.stdout.splitlines()
+class TestExplain:
+    @pytest.mark.parametrize(
+        ("name", "options"), [("q1", ""), ("q1", LIKE_THE_LIST), ("--limit=1", LIKE_THE_LIST)]
     )
-    about = json.loads((tiny / "dataset.json").read_text())
-    (tiny / "dataset.json").write_text(json.dumps({**about, "files": {log.name: sha256(b"").hexdigest()}}))
-    assert "feedback" not in run("init", "tiny").stdout  # whose hash the gate compares
+    def test_explain_without_a_query_lists_the_worst_and_the_command_that_explains_it(self, tiny, name, options):
+        """It asks for a and is judged to want d, which all entries match less well; q2 names what it wants."""
+        queries = tiny / "queries.jsonl"
+        queries.write_text(queries.read_text().replace('"q1"', json.dumps(name)))
+        (tiny / "qrels.txt").write_text(f"{name} 0 e3 1\nq2 0 e1 1\n")
+        shown = done("explain", tiny, "bm25", *options.split()).stdout
+        assert next(line for line in shown.splitlines() if line.startswith((name, "q2"))).startswith(name)
+        command = shown.split("steelyard ")[1].strip()
+        assert options in command
+        assert f"query {name}: words" in run(*shlex.split(command)).stdout
+
+    def test_the_id_of_a_query_wins_over_a_configuration(self, tiny):
+        queries = tiny / "queries.jsonl"
+        queries.write_text(queries.read_text().replace('"q1"', '"fts"'))
+        (tiny / "qrels.txt").write_text("fts 0 e2 1\n")
+        assert "query fts: words" in run("explain", tiny, "fts").stdout
+
+    @table("word told")
+    def test_what_is_neither_a_query_nor_a_configuration_is_told_by_what_was_typed(self, tiny, word, told):
+        """The data set is called as its folder is: this is what was typed, and no name in dataset.json."""
+        mine = tiny.with_name("mine")
+        shutil.copytree(tiny, mine)
+        assert told in run("explain", mine, word).stderr
+        assert run("compare", mine, "bm25", "fts").stdout.count("mine (all): 2 queries") == 1
+
+    def test_explain_explains_what_is_used_today_where_none_is_named(self, tiny):
+        assert "\nbm25\n" in run("explain", tiny, "q1").stdout
+        (tiny / "dataset.json").write_text(json.dumps({**MANIFEST, "system": "fts"}))
+        assert "\nfts\n" in run("explain", tiny, "q1").stdout
+        assert "before: fts\n" in run("explain", tiny, "q1", "--against", "bm25").stdout
+        assert "\nfts\n" in str(sy.load(tiny).explain("q1"))
+
+    def test_init_leaves_weights_of_another_data_set_alone(self, tiny):
+        """The default name is that of every data set in a folder; whoever names the file has it gated."""
+        file = tiny.parent / "search-weights.json"
+        replace(find_system("fts").config(10), provenance={"dataset": "other"}).save(file)
+        begun = done("init", tiny, "--workflow", "a.yml").stdout
+        assert "--current search-weights.json takes it" in begun
+        named = ("--workflow", "b.yml", "--baseline", "b.json", "--current", file.name)
+        assert f"gated with {file.name}" in done("init", tiny, *named).stdout
+        replace(find_system("fts").config(10), provenance={"dataset": MANIFEST["name"]}).save(file)
+        assert (
+            f"gated with {file.name}" in done("init", tiny, "--workflow", "c.yml", "--baseline", "c.json").stdout
+        )
+
+    def test_a_table_that_cannot_be_written_costs_no_answer(self, tiny):
+        (tiny / "qrels.txt").write_text("")
+        found = done("compare", tiny, "bm25", "fts", "--out", "table.tex", code=2)
+        assert not Path("table.tex").exists()
+        assert "bm25" in found.stdout
+        assert "name a .json" in found.stderr
+        checked = sy.load(tiny).check()
+        with pytest.raises(ConfigError, match=r"name a \.json"):
+            checked.save("check.tex")
 
 
-def test_init_beside_the_baseline_of_another_data_set_says_that_it_gates_nothing_here(tiny):
-    other = tiny.with_name("other")
-    shutil.copytree(tiny, other)
-    (other / "dataset.json").write_text(json.dumps({**MANIFEST, "name": "other"}))
-    (other / "qrels.txt").write_text("q1 0 e2 1\nq2 0 e1 1\n")
-    assert run("init", tiny, "--current", "bm25").exit_code == 0
-    refused = run("init", other, "--current", "bm25")
-    assert refused.exit_code == 2
-    assert "'tiny', not 'other'" in refused.output
-    options = refused.output.split("for a gate of its own add ")[1].split()
-    origin = ("--install", f"git+https://git.example.org/a/b.git@{'1f' * 20}")
-    assert run("init", other, "--current", "bm25", *options, *origin).exit_code == 0
-    assert [run("gate", other, *options[:2]).exit_code, run("gate", tiny).exit_code] == [0, 0]
-    assert "other" in Path(options[3]).read_text()
+COMMANDS = ["search {} red", "doctor {}", "check {}", "act {} a b", "init {}", "refresh {}"]
 
 
-def test_explain_without_a_query_lists_the_worst_and_how_to_explain_one(tiny):
-    # q1 asks for a and is judged to want d, which all entries match less well; q2 names the entry it wants.
-    (tiny / "qrels.txt").write_text("q1 0 e3 1\nq2 0 e1 1\n")
-    found = run("explain", tiny, "bm25")
-    assert found.exit_code == 0
-    first = next(line for line in found.stdout.splitlines() if line.startswith(("q1", "q2")))
-    assert first.split()[0] == "q1"
-    command = found.stdout.split("steelyard ")[1]
-    assert "query q1: words" in run(*command.split()).stdout
-
-
-def test_the_command_for_the_worst_query_searches_as_the_list_did(tiny):
-    options = ["--embedder", "none", "--limit", "3"]
-    assert run("explain", tiny, "bm25", *options).output.rstrip().endswith(f" bm25 {' '.join(options)}")
-
-
-def test_an_id_is_no_option_of_a_printed_command(tiny):
-    queries = tiny / "queries.jsonl"
-    queries.write_text(queries.read_text().replace('"q1"', '"--limit=1"'))
-    (tiny / "qrels.txt").write_text("--limit=1 0 e3 1\n")
-    command = run("explain", tiny, "fts", "--embedder", "none").stdout.split("steelyard ")[1]
-    assert "query --limit=1: words" in run(*command.split()).stdout
-
-
-def test_the_id_of_a_query_wins_over_a_configuration(tiny):
-    queries = tiny / "queries.jsonl"
-    queries.write_text(queries.read_text().replace('"q1"', '"fts"'))
-    (tiny / "qrels.txt").write_text("fts 0 e2 1\n")
-    assert "query fts: words" in run("explain", tiny, "fts").stdout
-
-
-@pytest.mark.parametrize(
-    ("word", "told"),
-    [
-        ("q7", "mine: there is no query 'q7'; valid: q1, q2"),
-        ("eccovault", "mine: there is no query 'eccovault', and 'eccovault' is no system"),
-        ("rrf(fts, bm52)", "and strategy 'rrf(fts, bm52)': unknown signal or fusion 'bm52'; did you mean 'bm25'"),
-    ],
-)
-def test_what_is_neither_a_query_nor_a_configuration_is_told_by_what_was_typed(tiny, word, told):
-    """The data set is called as its folder is: this is what was typed, and no name in dataset.json."""
-    mine = tiny.with_name("mine")
-    shutil.copytree(tiny, mine)
-    assert told in run("explain", mine, word).stderr
-    assert run("compare", mine, "bm25", "fts").stdout.count("mine (all): 2 queries") == 1
-
-
-def test_explain_explains_what_is_used_today_where_none_is_named(tiny):
-    assert "\nbm25\n" in run("explain", tiny, "q1").stdout
-    (tiny / "dataset.json").write_text(json.dumps({**MANIFEST, "system": "fts"}))
-    assert "\nfts\n" in run("explain", tiny, "q1").stdout
-    assert "before: fts\n" in run("explain", tiny, "q1", "--against", "bm25").stdout
-    assert "\nfts\n" in str(sy.load(tiny).explain("q1"))
-
-
-def test_init_leaves_weights_of_another_data_set_alone(tiny):
-    """The default name is that of every data set in a folder; whoever names the file has it gated."""
-    file = tiny.parent / "search-weights.json"
-    replace(find_system("fts").config(10), provenance={"dataset": "other"}).save(file)
-    begun = run("init", tiny, "--workflow", "a.yml")
-    assert f"{tiny} is gated" in begun.stdout
-    assert (
-        f"note: {file.name} was chosen on the data set 'other', so it is not taken; --current {file.name} takes it"
-        in begun.stdout
-    )
-    named = run("init", tiny, "--workflow", "b.yml", "--baseline", "b.json", "--current", file.name)
-    assert f"gated with {file.name}" in named.stdout
-    replace(find_system("fts").config(10), provenance={"dataset": MANIFEST["name"]}).save(file)
-    assert f"gated with {file.name}" in run("init", tiny, "--workflow", "c.yml", "--baseline", "c.json").stdout
-
-
-def test_a_table_that_cannot_be_written_costs_no_answer(tiny):
-    (tiny / "qrels.txt").write_text("")
-    done = run("compare", tiny, "bm25", "fts", "--out", "table.tex")
-    assert (done.exit_code, Path("table.tex").exists()) == (2, False)
-    assert "bm25" in done.stdout
-    assert "name a .json" in done.stderr
-    checked = sy.load(tiny).check()
-    with pytest.raises(ConfigError, match=r"name a \.json"):
-        checked.save("check.tex")
-
-
-@pytest.mark.parametrize(
-    "command", ["search {} red", "doctor {}", "check {}", "act {} a b", "init {}", "refresh {}"]
-)
-@pytest.mark.parametrize(
-    "address",
-    [
-        "postgresql://me:hunter2@127.0.0.1:1/db",
-        "POSTGRES://me:hunter2@h",
-        "postgresql+psycopg://:hunter2@h/db",
-        "postgresql:me:hun/ter2@h/db",
-        "postgresql://me@h/db?sslmode=require&sslpassword=hunter2",
-    ],
-)
+@pytest.mark.parametrize("command", COMMANDS)
+@table("address")
 def test_a_password_in_an_address_is_never_said_again(command, address):
-    ended = run(*command.format(address).split())
-    assert ended.exit_code == 2
-    assert "hun" not in ended.output
-    assert "set PGPASSWORD" in ended.output
+    told = done(*command.format(address).split(), code=2).output
+    assert ("hun" in told, "set PGPASSWORD" in told) == (False, True)
 
 
 def test_weights_of_two_models_are_refused_together(tiny, monkeypatch):
@@ -247,9 +181,7 @@ def test_weights_of_two_models_are_refused_together(tiny, monkeypatch):
     files = {"minilm.json": "minilm", "other.json": "a\nb"}
     for file, model in files.items():
         find_system("vector").config(10, model).save(file)
-    found = run("compare", tiny, *files)
-    assert found.exit_code == 2
-    assert r"'minilm.json': 'minilm'; 'other.json': 'a\nb'" in found.stderr
+    assert r"'minilm.json': 'minilm'; 'other.json': 'a\nb'" in done("compare", tiny, *files, code=2).stderr
 
 
 # What strangers tried and found sound: filters, words that are syntax elsewhere, vectors that are none
@@ -259,50 +191,43 @@ WORDS, ODD = json.loads(Path(__file__).with_name("queries.json").read_text("utf-
 """A query with the entry that holds its words; what no entry needs to answer, and no query may fail on."""
 
 
-def ids(found):
-    assert found.exit_code == 0, found.output
-    return [(hit.get("entry") or hit)["id"] for hit in json.loads(found.stdout)["hits"]]
-
-
-def indexed(folder, entries, name):
-    found = run("index", write_set(folder, entries), folder.parent / name)
-    assert found.exit_code == 0, found.output
-    return folder.parent / name
-
-
 @pytest.fixture(scope="module")
 def syntax(tmp_path_factory):
-    texts = dict.fromkeys(WORDS.values())
-    entries = [{"id": f"e{at:02}", "text": text} for at, text in enumerate(texts)]
-    place = indexed(tmp_path_factory.mktemp("syntax") / "set", entries, "words.db")
-    return place, {text: f"e{at:02}" for at, text in enumerate(texts)}
+    """A vault of the texts, and the id of each."""
+    names = {text: f"e{at:02}" for at, text in enumerate(dict.fromkeys(WORDS.values()))}
+    folder = tmp_path_factory.mktemp("syntax")
+    done(
+        "index",
+        write_set(folder / "set", [{"id": id_, "text": text} for text, id_ in names.items()]),
+        folder / "db",
+    )
+    return folder / "db", names
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_words_that_are_syntax_elsewhere_find_what_holds_them(syntax, system):
     place, names = syntax
     for query, text in WORDS.items():
-        assert names[text] in ids(run("search", place, query, "--system", system, "--json")), (query, text)
+        hits = document("search", place, query, "--system", system)["hits"]
+        assert names[text] in [(hit.get("entry") or hit)["id"] for hit in hits], (query, text)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_no_query_is_a_fault_and_an_empty_one_is_told(syntax, system):
     place, _ = syntax
     for query in ODD:
-        assert run("search", place, "--system", system, "--json", "--", query).exit_code == 0, query
+        done("search", place, "--system", system, "--json", "--", query)
     for query in ("", "   ", "\t"):
-        assert run("search", place, query, "--system", system).exit_code == 2
+        done("search", place, query, "--system", system, code=2)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        *((name,) for name, one in main.commands.items() if any(param.required for param in one.params)),
-        *(("tune", "mine"), ("export", "bm25"), ("record", "mine"), ("vault", "list"), ("vault", "act")),
-    ],
-)
+REQUIRED = [name for name, one in main.commands.items() if any(param.required for param in one.params)]
+REQUIRED += ["tune mine", "export bm25", "record mine", "vault list", "vault act"]
+
+
+@pytest.mark.parametrize("words", REQUIRED)
 def test_a_forgotten_argument_is_a_mistake_and_nothing_runs(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    outcome = run(*words)
+    outcome = run(*words.split())
     assert (outcome.exit_code, outcome.stdout, list(tmp_path.iterdir())) == (2, "", [])
     assert "Missing" in outcome.stderr

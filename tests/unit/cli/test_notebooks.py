@@ -35,9 +35,7 @@ def test_notebook_runs_and_prints_what_is_committed(path: Path, tmp_path: Path, 
         shutil.copy(file, tmp_path / "notebooks")
     client.nb = fresh = nbformat.from_dict(committed)
     fresh.cells.insert(0, nbformat.v4.new_code_cell(EMPTIED.format(place=str(tmp_path / "notebooks"))))
-
     client.execute(cleanup_kc=False)
-
     del fresh.cells[0]
     assert printed(fresh) == printed(nbformat.read(path, 4))
     if "search-weights.json" in "".join(cell.source for cell in committed.cells):
@@ -54,7 +52,5 @@ def printed(notebook) -> list[str]:
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.py")), ids=lambda path: path.stem)
 def test_notebook_and_its_text_pair_hold_the_same_cells(path: Path) -> None:
     jupytext = pytest.importorskip("jupytext", reason="the extra notebooks is not installed")
-
     cells = [(cell.cell_type, cell.source) for cell in jupytext.read(path).cells]
-
     assert cells == [(cell.cell_type, cell.source) for cell in nbformat.read(path.with_suffix(".ipynb"), 4).cells]

@@ -1,24 +1,190 @@
-"""What commands have in common: spellings, --quiet, examples, completion, output that fits the terminal."""
+"""The command line: what it prints, what it writes, and how it fails."""
 
+import errno
+import json
 import os
 import re
 import shlex
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import click
 import pytest
-from command_line import run
+from beside import table
+from command_line import document, done, run
+from written_set import write_set
 
 import steelyard
+import steelyard_eval as sy
 from steelyard.base.arrays import compiled
+from steelyard.base.errors import DataError
+from steelyard.systems import find_system
 from steelyard_eval import precompile
 from steelyard_eval.candidates import compiled_loops
 from steelyard_eval.cli.main import GROUPS, main
+from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn import first_ten
+from steelyard_eval.recording.next_steps import spelled
+
+
+class TestCommands:
+    def test_limit_beats_the_weights_file_and_a_torn_one_is_refused(self, vault, tmp_path):
+        record = find_system("echovault").config(10, "lsa").to_json()
+        weights = tmp_path / "w.json"
+        weights.write_text(json.dumps(record))
+        assert len(document("search", vault, "token", "--weights", weights, "--limit", 2)["hits"]) == 2
+        weights.write_text(json.dumps(record | {"limit": 3}))
+        assert "limit 3 is not the cut" in done("search", vault, "token", "--weights", weights, code=2).stderr
+        record["retrievers"]["fts"]["field_weights"]["titel"] = 2
+        weights.write_text(json.dumps(record))
+        assert "did you mean 'title'" in done("search", vault, "token", "--weights", weights, code=2).stderr
+
+    def test_context_without_a_query_lists_the_newest_in_scope(self, vault):
+        entries = document("vault", "context", vault, "--filter", "project=infra", "--limit", 4)["entries"]
+        dates = [entry["created_at"] for entry in entries]
+        assert dates == sorted(dates, reverse=True)
+        assert {(entry["project"], entry["score"]) for entry in entries} == {("infra", None)}
+
+    def test_demo_writes_everything_and_the_same_bytes_twice(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+        # it is larger, and `make demo` runs it
+        monkeypatch.setattr("steelyard_eval.datasets.manifest.workshop", starter)
+        shown = document("demo", "--out", tmp_path / "a")
+        told = run("demo", "--out", tmp_path / "b").stdout
+        labels = {row["label"] for row in shown["rows"]}
+        assert labels >= {"fts", "bm25", "vector", "soleri, tuned", "weighted sum, tuned", "layered, tuned"}
+        assert shown["provenance"]["baseline"] == "echovault"
+        for name in ("report.json", "search-weights.json"):  # but for the folder, which the next step names
+            first, second = ((tmp_path / own / name).read_text() for own in "ab")
+            assert first.replace(f"{tmp_path}/a/", f"{tmp_path}/b/") == second
+        vault, searching = (step["command"] for step in shown["answer"]["steps"][-2:])  # both can be pasted
+        assert (vault[1], Path(vault[2]).resolve()) == ("index", starter())
+        assert (searching[2], searching[-1]) == (vault[3], str(tmp_path / "a" / "search-weights.json"))
+        learning, exporting = told.rstrip().splitlines()[-2:]
+        assert shown["learn"].replace("/a/", "/b/") in learning
+        done(*shlex.split(shown["learn"])[1:])
+        command = shlex.split(exporting[exporting.index("steelyard") :])
+        done(*command[1:])
+        assert Path(command[-1]).is_file()
+        assert (tmp_path / "a" / "learned" / "search-weights.try.json").is_file()  # acts alone never ship
+
+    @table("words told")
+    def test_what_is_mistyped_is_refused_and_named(self, vault, words, told):
+        found = run(*(vault if word == "{vault}" else word for word in words))
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert told in found.stderr
+        assert "Traceback" not in found.stderr
+
+    def test_a_folder_that_cannot_be_written_is_the_environments_fault(self, tmp_path):
+        (tmp_path / "file").write_text("a file where a folder is needed")  # root may write everywhere else
+        below = tmp_path / "file" / "new"
+        for words in (("tune", starter(), "rrf(fts, vector)", "--out", below), ("index", starter(), below)):
+            found = done(*words, code=4)
+            assert found.stdout == ""
+            assert "cannot " in found.stderr
+        assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+# A full disk, a reader that leaves, options without a space
+
+
+class TestOddities:
+    @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EIO, errno.EPIPE])
+    def test_an_error_of_the_system_is_one_message_and_code_4_unless_the_reader_has_enough(
+        self, number, monkeypatch
+    ):
+        @click.command("broken")
+        def broken():
+            raise OSError(number, "reason", "place.json")
+
+        monkeypatch.setitem(main.commands, "broken", broken)
+        found = run("broken")
+        told = number != errno.EPIPE
+        assert (found.exit_code == 4, "place.json: reason; free" in found.stderr) == (told, told)
+        assert found.stdout == ""
+
+    @pytest.mark.parametrize("text", ["-incident", "-5", "-q5", "-kx", "-hot", "--why this", "why", "-"])
+    def test_what_begins_like_an_option_and_is_none_is_a_text(self, vault, text):
+        assert "hits" in document("search", vault, text, "--system", "bm25")
+
+    def test_a_dash_is_an_exclusion_where_the_system_has_them_and_may_begin_a_value(self, vault):
+        found = {hit["id"] for hit in document("search", vault, "-incident", "--system", "moltnet")["hits"]}
+        assert found
+        assert "team-incident-review" not in found
+        assert done("search", vault, "keys", "--set", "domain=-x", "-h").stdout.startswith("Usage: ")
+
+    def test_options_of_every_command_stand_anywhere(self, vault):
+        at_the_end = run("search", vault, "session tokens", "--system", "bm25", "--json", "-q")
+        first = run("--json", "search", "--quiet", vault, "session tokens", "--system", "bm25")
+        assert first.stdout == at_the_end.stdout
+        assert "embedded" not in json.loads(at_the_end.stdout)  # what nothing rewrote is embedded as it was asked
+
+
+# The choice of an embedder stands in dataset.json: later commands need no option, and printed ones repeat it
+
+WORDS = ["rotate", "keys", "cache", "retry", "jitter", "token", "vault", "export", "index", "merge"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Ten entries, four queries and labels."""
+    texts = [f"{word} {WORDS[i - 1]} note" for i, word in enumerate(WORDS)]
+    qrels = "".join(f"q{i} 0 m{i} 1\n" for i in range(1, 5))
+    asked = [f"{word} note" for word in WORDS[:4]]
+    return write_set(tmp_path / "mine", texts, asked, qrels, as_of="2026-11-01")
+
+
+def about(folder):
+    return json.loads((folder / "dataset.json").read_text())
+
+
+class TestEmbedder:
+    def test_a_choice_stands_for_all_later_commands_until_it_is_taken_out(self, folder):
+        done("compare", folder, "bm25, fts", "--embedder", "none")
+        assert about(folder)["embedder"] == "none"
+        assert "model" not in document("recommend", folder)["provenance"]
+        done("recommend", folder, "--embedder", "lsa")
+        assert about(folder)["embedder"] == "lsa"
+        done("compare", folder, "bm25", "--embedder", "auto")
+        assert "embedder" not in about(folder)
+
+    def test_a_printed_command_names_what_dataset_json_does_not(self, folder):
+        def named(command, embedder):
+            return shlex.split(spelled(command, load(folder).embedded_by(embedder), options={}))[-2:]
+
+        assert named("judge", "none") == ["--embedder", "none"]
+        done("compare", folder, "bm25", "--embedder", "none")
+        assert "--embedder" not in named("judge", "none") + named("runs", "lsa")
+        assert named("judge", "lsa") == ["--embedder", "lsa"]
+        steps = sy.load(folder, embedder="lsa").recommend().result.answer.steps
+        commands = [step.command for step in steps if step.command[:2] == ["steelyard", "judge"]]
+        assert commands
+        assert all(command[-2:] == ["--embedder", "lsa"] for command in commands)
+
+    @pytest.mark.parametrize(
+        "words", ["judge --list", "judge --json", "explain q1", "check", "compare bm25 nosuch"]
+    )
+    def test_what_only_shows_or_fails_chooses_nothing(self, folder, words):
+        before = (folder / "dataset.json").read_bytes()
+        job, *rest = words.split()
+        run(job, folder, *rest, "--embedder", "none")
+        assert (folder / "dataset.json").read_bytes() == before
+
+    def test_a_set_that_comes_with_the_package_is_never_written(self):
+        before = (starter() / "dataset.json").read_bytes()
+        done("compare", starter(), "bm25", "--embedder", "none")
+        assert (starter() / "dataset.json").read_bytes() == before
+
+    @pytest.mark.parametrize("name", ["api", "gpt", "lsa:x", "", 3, ["lsa"]])
+    def test_no_file_names_an_embedder_that_asks_anybody_or_is_none(self, folder, name):
+        (folder / "dataset.json").write_text(json.dumps({"name": "mine", "embedder": name}))
+        with pytest.raises(DataError, match="embedder"):
+            load(folder)
+
+
+# What commands have in common: spellings, --quiet, examples, completion, output that fits the terminal
 
 
 def walk(group=main, before=()):
@@ -30,10 +196,6 @@ def walk(group=main, before=()):
             yield (*before, name), command
 
 
-def options(command):
-    return [param for param in command.params if isinstance(param, click.Option)]
-
-
 ALL = dict(walk())
 """Words -> command."""
 
@@ -42,50 +204,46 @@ def test_there_are_twenty_commands_in_groups_and_few_options():
     grouped = [one.name for commands in GROUPS.values() for one in commands]
     assert sorted(grouped) == sorted(main.commands)
     assert len(grouped) == 20
-    assert sum(map(len, map(options, ALL.values()))) + len(options(main)) <= 180
+    options = [one for command in (*ALL.values(), main) for one in command.params if isinstance(one, click.Option)]
+    assert len(options) <= 180
 
 
-@pytest.mark.parametrize(
-    "name", ["act", "context", "get", "list", "loop", "feedback", "floor", "refresh", "reindex"]
-)
-def test_a_command_that_is_gone_says_what_took_its_place(name):
-    found = run(name, "x")
-    assert found.exit_code == 2
-    (place,) = re.findall("did you mean '(.*)'", found.stderr)
-    assert all(step.split()[0] in main.commands for step in place.split("; "))
+GONE = ["act", "context", "get", "list", "loop", "feedback", "floor", "refresh", "reindex"]
 
 
-@pytest.mark.parametrize("words", sorted(ALL), ids=" ".join)
-def test_every_help_ends_with_examples_that_parse(words):
-    help_text = run(*words, "--help").stdout
-    lines = [line.strip() for line in help_text.partition("Examples:")[2].splitlines() if line.strip()]
-    assert lines
-    for line in lines:
-        typed = shlex.split(line)[1:]
-        assert tuple(typed[: len(words)]) == words
-        ALL[words].make_context(words[-1], typed[len(words) :])  # raises for an option that there is not
-
-
-def test_quiet_is_silent_but_for_errors() -> None:
-    words = ("compare", starter(), "bm25,echovault")
-    assert "note: all share" in run(*words).stderr
-    assert run(*words, "-q").stderr == ""
-    assert run("-q", *words).stderr == ""
-    assert "note:" in run(*words).stderr  # it lasts for one command
-    assert run("compare", "nowhere", "-q").stderr.startswith("error: nowhere: 1 fault")
-
-
-def test_a_vault_where_a_data_set_belongs_and_a_folder_where_weights_belong(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "memory.db") as db:
-        db.execute("CREATE TABLE t (x)")
-    found = run("explain", tmp_path / "memory.db", "q1")
-    assert "is not a folder" in found.stderr
-    for remedy in ("`steelyard recommend` writes one", "name the search-weights.json in it"):
-        found = run("export", tmp_path, "--to", "vespa")
+class TestHelp:
+    @pytest.mark.parametrize("name", GONE)
+    def test_a_command_that_is_gone_says_what_took_its_place(self, name):
+        found = run(name, "x")
         assert found.exit_code == 2
-        assert f"Is a directory; {remedy}" in found.stderr
-        assert "Errno" not in found.stderr
-        (tmp_path / "search-weights.json").touch()
+        (place,) = re.findall("did you mean '(.*)'", found.stderr)
+        assert all(step.split()[0] in main.commands for step in place.split("; "))
+
+    @pytest.mark.parametrize("words", sorted(ALL), ids=" ".join)
+    def test_every_help_ends_with_examples_that_parse(self, words):
+        help_text = run(*words, "--help").stdout
+        lines = [line.strip() for line in help_text.partition("Examples:")[2].splitlines() if line.strip()]
+        assert lines
+        for line in lines:
+            typed = shlex.split(line)[1:]
+            assert tuple(typed[: len(words)]) == words
+            ALL[words].make_context(words[-1], typed[len(words) :])  # raises for an option that there is not
+
+    def test_quiet_is_silent_but_for_errors(self):
+        words = ("compare", starter(), "bm25,echovault")
+        assert "note: all share" in run(*words).stderr
+        assert run(*words, "-q").stderr == ""
+        assert run("-q", *words).stderr == ""
+        assert "note:" in run(*words).stderr  # it lasts for one command
+        assert run("compare", "nowhere", "-q").stderr.startswith("error: nowhere: 1 fault")
+
+    def test_a_vault_where_a_data_set_belongs_and_a_folder_where_weights_belong(self, vault, tmp_path):
+        assert "is not a folder" in done("explain", vault, "q1", code=2).stderr
+        for remedy in ("`steelyard recommend` writes one", "name the search-weights.json in it"):
+            told = done("export", tmp_path, "--to", "vespa", code=2).stderr
+            assert f"Is a directory; {remedy}" in told
+            assert "Errno" not in told
+            (tmp_path / "search-weights.json").touch()
 
 
 # What a command loads: importing takes most of the time of a short one
@@ -99,22 +257,20 @@ sys.stderr.write("loaded: " + " ".join(sys.modules))
 """
 
 
-def loaded(*words: object, heavy: set[str] = HEAVY) -> set[str]:
+def loaded(*words, heavy=HEAVY):
     command = [sys.executable, "-c", LOADED, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return heavy & {name.partition(".")[0] for name in done.stderr.partition("loaded: ")[2].split()}
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    return heavy & {name.partition(".")[0] for name in ended.stderr.partition("loaded: ")[2].split()}
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--help"]])
-def test_what_searches_nothing_loads_nothing(words: list[str]) -> None:
-    assert loaded(*words, heavy=HEAVY | {"msgspec"}) == set()
+@pytest.mark.parametrize("word", ["--version", "--help"])
+def test_what_searches_nothing_loads_nothing(word):
+    assert loaded(word, heavy=HEAVY | {"msgspec"}) == set()
 
 
-def test_a_search_loads_what_it_searches_with(tmp_path: Path) -> None:
-    vault = tmp_path / "memory.db"
-    index = [sys.executable, "-m", "steelyard_eval", "index", str(starter()), str(vault), "--embedder", "none"]
-    subprocess.run(index, capture_output=True, check=True)
-    found = loaded("search", vault, "rotate the token", "--system", "fts")
+def test_a_search_loads_what_it_searches_with(tmp_path):
+    done("index", starter(), tmp_path / "memory.db", "--embedder", "none")
+    found = loaded("search", tmp_path / "memory.db", "rotate the token", "--system", "fts")
     assert found == {"apsw", "numpy", "sqlite_vec"}
 
 
@@ -132,19 +288,16 @@ finally:
 
 
 @pytest.mark.parametrize(("given", "expected"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2")])
-def test_products_of_a_command_have_one_thread_unless_somebody_says_otherwise(
-    given: dict[str, str], expected: str
-) -> None:
+def test_products_of_a_command_have_one_thread_unless_somebody_says_otherwise(given, expected):
     """As OpenBLAS itself says (threadpoolctl asks the library)."""
     names = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
     environ = {name: value for name, value in os.environ.items() if name not in names} | given
-    done = subprocess.run(
-        [sys.executable, "-c", THREADS], capture_output=True, text=True, check=False, env=environ
-    )
-    assert done.stderr.rpartition("threads: ")[2] == expected
+    command = [sys.executable, "-c", THREADS]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+    assert ended.stderr.rpartition("threads: ")[2] == expected
 
 
-def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
+def test_precompiling_runs_the_loops_of_every_search_for_weights():
     precompile.main()
     before = compiled.cache_info().misses
     compiled_loops.compiled()
@@ -152,7 +305,7 @@ def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
     assert compiled.cache_info().misses == before  # it was compiled then
 
 
-def test_every_name_of_the_engine_can_be_asked_for() -> None:
+def test_every_name_of_the_engine_can_be_asked_for():
     for name in steelyard._MODULES:
         assert getattr(steelyard, name) is not None
         assert name in dir(steelyard)

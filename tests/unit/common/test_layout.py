@@ -12,115 +12,88 @@ ROWS = [{"name": "alpha beta gamma delta epsilon zeta", "n": 1.5}, {"name": "b",
 
 
 class Terminal(io.StringIO):
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 
-def test_a_table_by_hand():
-    assert table(ROWS, {"name": "", "n": "number"}) == "\n".join(
-        (
+class TestLayout:
+    def test_a_table_by_hand_is_folded_before_it_is_split(self):
+        assert table(ROWS, {"name": "", "n": "number"}).splitlines() == [
             "                                     number",
             "-----------------------------------  ------",
             "alpha beta gamma delta epsilon zeta    1.50",
             "b                                         -",
-        )
-    )
+        ]
+        folded_to_40 = table(ROWS, {"name": "", "n": "number"}, 40).splitlines()[2:]
+        row, rest = "alpha beta gamma delta epsilon      1.50", "b                                      -"
+        assert folded_to_40 == [row, "zeta", rest]
+        # what cannot be folded enough is split behind its first column
+        found = table([{"a": "x", "b": 1, "c": 2}], {"a": "", "b": "bbbbbbbb", "c": "cccccccc"}, 16).split("\n\n")
+        pages = [page.splitlines() for page in found]
+        shown = [page[0].split() + page[2].split() for page in pages]
+        assert shown == [["bbbbbbbb", "x", "1"], ["cccccccc", "x", "2"]]
 
+    def test_in_a_pipe_a_row_is_one_line(self, monkeypatch):
+        rows = [{"name": "word " * 60 + f"end of {at}", "why": "because " * 20, "n": 1} for at in range(2)]
+        monkeypatch.delenv("COLUMNS", raising=False)
+        assert [line.count("end of") for line in table(rows).splitlines()] == [0, 0, 1, 1]
+        monkeypatch.setenv("COLUMNS", "80")
+        assert max(map(len, table(rows).splitlines())) == 80
 
-def test_text_is_folded_before_the_table_is_split():
-    assert table(ROWS, {"name": "", "n": "number"}, 40).splitlines()[2:] == [
-        "alpha beta gamma delta epsilon      1.50",
-        "zeta",
-        "b                                      -",
-    ]
+    def test_a_table_is_split_before_a_name_is_folded_that_takes_two_fifths_of_it(self):
+        """A name of 28 characters in 80 columns: with two more of 20 and 23 it takes 75, with a fourth of 5 82,
+        and folded to 26 it would fit.
+        """
+        row = {"a": "weighted sum, tuned (chosen)", "b": "1" * 20, "c": "2" * 23, "d": "3" * 5}
+        pages = [page.splitlines()[2] for page in table([row], None, 80).split("\n\n")]
+        assert pages == ["  ".join(row[name] for name in names) for names in ("abc", "ad")]
 
+    def test_hostile_cells_and_headings_are_made_visible(self):
+        found = table([{"a": "x\x1b[31m\ny"}], {"a": "h\x1b"})
+        assert "\x1b" not in found
+        assert len(found.splitlines()) == 3
 
-def test_a_table_that_cannot_be_folded_enough_is_split_behind_its_first_column():
-    found = table([{"a": "x", "b": 1, "c": 2}], {"a": "", "b": "bbbbbbbb", "c": "cccccccc"}, 16)
-    assert [page.splitlines()[0].split() for page in found.split("\n\n")] == [["bbbbbbbb"], ["cccccccc"]]
-    assert [page.splitlines()[2].split() for page in found.split("\n\n")] == [["x", "1"], ["x", "2"]]
+    def test_a_path_is_folded_neither_at_its_hyphens_nor_in_a_part(self, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "40")
+        path = "/home/ann/some-long-folder/and-another-one/search-weights.json"
+        assert folded(f"error: no file {path} is there").splitlines() == [
+            "error: no file",
+            f"  {path}",
+            "  is there",
+        ]
 
+    @pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+    def test_colour_is_for_terminals_that_want_it(self, monkeypatch, variable, value):
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setattr(sys, "stdout", Terminal())  # here: pytest sets its own before every test
+        assert painted("better", "better") == "\x1b[32mbetter\x1b[0m"
+        assert "\x1b[31mworse  \x1b[0m" in table([{"v": "worse"}], {"v": "verdict"})
+        monkeypatch.setenv(variable, value)
+        assert painted("better", "better") == "better"
 
-def test_in_a_pipe_a_row_is_one_line(monkeypatch):
-    rows = [{"name": "word " * 60 + f"end of {at}", "why": "because " * 20, "n": 1} for at in range(2)]
-    monkeypatch.delenv("COLUMNS", raising=False)
-    assert [line.count("end of") for line in table(rows).splitlines()] == [0, 0, 1, 1]
-    monkeypatch.setenv("COLUMNS", "80")
-    assert max(map(len, table(rows).splitlines())) == 80
-
-
-def test_a_table_is_split_before_a_name_is_folded_that_takes_two_fifths_of_it():
-    """A name of 28 characters in 80 columns: with two more of 20 and 23 it takes 75, with a fourth of 5 82, and
-    folded to 26 it would fit.
-    """
-    row = {"a": "weighted sum, tuned (chosen)", "b": "1" * 20, "c": "2" * 23, "d": "3" * 5}
-    pages = [page.splitlines() for page in table([row], None, 80).split("\n\n")]
-    assert [page[2] for page in pages] == [
-        "  ".join([row["a"], row["b"], row["c"]]),
-        "  ".join([row["a"], row["d"]]),
-    ]
-
-
-def test_hostile_cells_and_headings_are_made_visible():
-    found = table([{"a": "x\x1b[31m\ny"}], {"a": "h\x1b"})
-    assert "\x1b" not in found
-    assert len(found.splitlines()) == 3
-
-
-def test_a_path_is_folded_neither_at_its_hyphens_nor_in_a_part(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    path = "/home/ann/some-long-folder/and-another-one/search-weights.json"
-    assert folded(f"error: no file {path} is there").splitlines() == ["error: no file", f"  {path}", "  is there"]
-
-
-@pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_colour_is_for_terminals_that_want_it(monkeypatch, variable, value):
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stdout", Terminal())  # here: pytest sets its own before every test
-    assert painted("better", "better") == "\x1b[32mbetter\x1b[0m"
-    assert "\x1b[31mworse  \x1b[0m" in table([{"v": "worse"}], {"v": "verdict"})
-    monkeypatch.setenv(variable, value)
-    assert painted("better", "better") == "better"
-
-
-def test_messages_are_folded_and_commands_stay_whole(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    command = "steelyard compare mine 'rrf(bm25, vector; x)' " + "x" * 50 + " -k 5"
-    words = " ".join(["word"] * 16)
-    assert folded(f"{words} word: {command}, or {words}").splitlines() == [
-        *(words, "  word:", f"    {command}"),
-        *(f"  or {words[:74]}", "  word"),
-    ]
-    assert folded(f"{words} (steelyard check mine --accept).").splitlines() == [
-        words,
-        "    steelyard check mine --accept",
-    ]
-    monkeypatch.delenv("COLUMNS")
-    assert folded(f"{words} {words}") == f"{words} {words}"  # in a pipe
+    def test_messages_are_folded_and_commands_stay_whole(self, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
+        command = "steelyard compare mine 'rrf(bm25, vector; x)' " + "x" * 50 + " -k 5"
+        words = " ".join(["word"] * 16)
+        lines = [words, "  word:", f"    {command}", f"  or {words[:74]}", "  word"]
+        assert folded(f"{words} word: {command}, or {words}").splitlines() == lines
+        lines = [words, "    steelyard check mine --accept"]
+        assert folded(f"{words} (steelyard check mine --accept).").splitlines() == lines
+        monkeypatch.delenv("COLUMNS")
+        assert folded(f"{words} {words}") == f"{words} {words}"  # in a pipe
 
 
 # Who sees what of progress: lines without a terminal, with a clock that the test moves
 
 
-def said(capsys, seconds, count):
-    """What is written while each of `count` items takes `seconds`."""
-    now = [0.0]
-    for _ in console._progress_lines(range(count), "searching", lambda: now[0]):
-        now[0] += seconds
-    return capsys.readouterr().err.splitlines()
-
-
-def test_a_line_every_ten_seconds(capsys):
-    """Items of 1 s, so ten and then twenty of thirty are done."""
-    assert said(capsys, 1.0, 30) == [
-        "searching: 10 of 30, about 20 s left",
-        "searching: 20 of 30, about 10 s left",
-    ]
-
-
-def test_nothing_is_said_of_what_is_short(capsys):
-    assert said(capsys, 1.0, 10) == []
+def test_a_line_every_ten_seconds_and_none_of_what_is_short(capsys):
+    """Items of 1 s: of thirty ten and then twenty are done, of ten none is left."""
+    for count, lines in ((30, ["10 of 30, about 20 s left", "20 of 30, about 10 s left"]), (10, [])):
+        now = [0.0]
+        for _ in console._progress_lines(range(count), "searching", lambda now=now: now[0]):
+            now[0] += 1.0
+        assert capsys.readouterr().err.splitlines() == [f"searching: {line}" for line in lines]
 
 
 def test_whoever_has_no_terminal_gets_lines_and_a_notebook_a_bar(monkeypatch):

@@ -28,44 +28,35 @@ def send(**message):
 
 
 def texts(*values):
-    return {
-        "content": [
-            {"type": "text", "text": value if isinstance(value, str) else json.dumps(value)} for value in values
-        ]
-    }
+    written = (value if isinstance(value, str) else json.dumps(value) for value in values)
+    return {"content": [{"type": "text", "text": text} for text in written]}
+
+
+def filler():
+    """So many letters before the key that the command names."""
+    return "x" * int(sys.argv[3])
 
 
 def answer(arguments):
     text = arguments.get("query") or arguments.get("q") or arguments.get("needle")
     ids = lists[text][: arguments.get("limit", arguments.get("top_k", 10))]
     hits = [{"title": "no id", "id": id_, "score": 1.0} for id_ in ids]
-    if form == "structured":
-        return {**texts("see the structure"), "structuredContent": {"took": 1, "result": hits}}
-    if form == "items":
-        return texts(*hits)
-    if form == "prose":
-        return texts("".join(f"{at}. **{id_}**: something (score 0.1)\n" for at, id_ in enumerate(ids, 1)))
-    if form == "beginnings":
-        return texts({"memories": [{"id": id_[:12]} for id_ in ids]})
-    if form == "titles":
-        return texts({"entities": [{"name": lists["titles"][id_]} for id_ in ids]})
-    if form == "wrapped":
-        return texts({"success": True, "data": {"results": [{"entry": {"id": id_}, "score": 1} for id_ in ids]}})
-    if form == "nothing":
-        return texts({"results": []})
-    if form == "echoing":
-        return {**texts("x" * int(sys.argv[3]) + " " + sys.argv[5] + " and so on" * 50), "isError": True}
-    if form == "parts":
-        return texts(*["x"] * 60_000)
-    if form == "failing":
-        return {**texts("no such index"), "isError": True}
-    if form == "unclear":
-        return texts({"answer": "yes"})
-    if form == "surrogate":
-        return texts('{"results": [{"id": "\\ud800"}]}')
-    if form == "deep":
-        return texts("[" * 100_000 + "]" * 100_000)
-    return texts({"results": hits})
+    forms = {
+        "structured": lambda: {**texts("see the structure"), "structuredContent": {"took": 1, "result": hits}},
+        "items": lambda: texts(*hits),
+        "prose": lambda: texts("".join(f"{at}. **{id_}**: some (score 0.1)\n" for at, id_ in enumerate(ids, 1))),
+        "beginnings": lambda: texts({"memories": [{"id": id_[:12]} for id_ in ids]}),
+        "titles": lambda: texts({"entities": [{"name": lists["titles"][id_]} for id_ in ids]}),
+        "wrapped": lambda: texts({"success": True, "data": {"results": [{"entry": {"id": id_}} for id_ in ids]}}),
+        "nothing": lambda: texts({"results": []}),
+        "parts": lambda: texts(*["x"] * 60_000),
+        "failing": lambda: {**texts("no such index"), "isError": True},
+        "unclear": lambda: texts({"answer": "yes"}),
+        "surrogate": lambda: texts('{"results": [{"id": "\\ud800"}]}'),
+        "deep": lambda: texts("[" * 100_000 + "]" * 100_000),
+        "echoing": lambda: {**texts(f"{filler()} {sys.argv[5]}" + " and so on" * 50), "isError": True},
+    }
+    return forms.get(form, lambda: texts({"results": hits}))()
 
 
 def disturb():
@@ -73,18 +64,16 @@ def disturb():
     if form == "silent":
         time.sleep(600)
     if form == "dying":
-        sys.exit("x" * int(sys.argv[3]) + " " + sys.argv[5] + " and" + " so on" * 329)
+        sys.exit(f"{filler()} {sys.argv[5]} and" + " so on" * 329)
     if form == "gone":
         sys.exit("the index is locked")
-    if form == "flood":
-        while True:
-            sys.stdout.write("{" + "x" * 2**20)
-    if form == "chatter":
-        while True:
-            send(method="notifications/message", params={"data": "x" * 10_000})
-    if form == "pinging":  # and reads no reply
-        while True:
-            send(id="p", method="ping")
+    endless = {
+        "flood": lambda: sys.stdout.write("{" + "x" * 2**20),
+        "chatter": lambda: send(method="notifications/message", params={"data": "x" * 10_000}),
+        "pinging": lambda: send(id="p", method="ping"),  # and reads no reply
+    }
+    while form in endless:
+        endless[form]()
     if form == "cut":
         sys.stdout.write('{"jsonrpc": "2.0", "id": 3, \n')
     if form == "asking":

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from command_line import run
+from beside import table
+from command_line import document, done
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
@@ -19,7 +20,7 @@ from steelyard.memory.query import Filters, Query
 from steelyard.systems import find_system
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.answer import effective_number, few, one_scope, unjudged
+from steelyard_eval.compare.answer import answer, effective_number, few, one_scope, unjudged
 from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
 from steelyard_eval.compare.result import agreement
 from steelyard_eval.datasets import load
@@ -28,43 +29,38 @@ from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import workspace
 from steelyard_eval.recording.provenance import vouched
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Estimate, Paired, Said
+from steelyard_eval.result.structs import Estimate, Paired, Row, Said
+
+
+def of_words(dataset, *given, **options):
+    """A comparison without vectors and clocks."""
+    return compare(dataset, given, embedder="none", timed=False, **options)
 
 
 def test_a_query_without_judgments_is_left_out_and_counted(dataset):
     extra = dataclasses.replace(dataset, queries=(*dataset.queries, Query("rotate keys", id="unjudged")))
-
-    found = compare(extra, ("bm25",), embedder="none", timed=False)
-
-    assert "unjudged" not in found.queries
-    assert found.result.provenance.data.queries == len(dataset.split("all")) + 1
-    assert found.result.provenance.data.judged == len(dataset.split("all"))
+    found = of_words(extra, "bm25")
+    data, count = found.result.provenance.data, len(dataset.split("all"))
+    assert ("unjudged" in found.queries, data.queries, data.judged) == (False, count + 1, count)
 
 
 def test_alone_it_names_the_command_that_compares_with_what_is_used(dataset):
     """Starter's dataset.json says "system": "echovault", which the command takes; bm25 stands in for none."""
     for system, used in (("echovault", "echovault"), ("", "bm25")):
-        found = compare(dataclasses.replace(dataset, system=system), ("fts",), embedder="none", timed=False)
+        found = of_words(dataclasses.replace(dataset, system=system), "fts")
         (step,) = found.result.answer.steps
         assert (step.key, step.facts) == ("compare_today", {"today": used})
         assert step.command[-3:] == ["fts", "--current", used]
-
-    said = run("compare", str(starter()), "fts", "--embedder", "none", "--json").stdout
-    assert json.loads(said)["provenance"]["baseline"] == "echovault"
-
-
-def test_the_limit_is_the_largest_cutoff_unless_it_is_given(dataset):
-    found = compare(dataset, ("bm25",), metrics=("nDCG@3", "R@7"), embedder="none", timed=False)
-
-    assert found.result.provenance.limit == 7
-    assert found.result.metric == "nDCG@3"
+    shown = document("compare", starter(), "fts", "--embedder", "none")
+    assert shown["provenance"]["baseline"] == "echovault"
 
 
-def test_judged_is_always_told_and_a_limit_below_a_cutoff_too(dataset):
-    found = compare(dataset, ("fts",), metrics=("nDCG@10",), limit=5, embedder="none", timed=False)
-
-    assert found.result.rows[0].means.keys() == {"nDCG@10", "Judged@10"}
-    (told,) = [notice for notice in found.result.notices if notice.key == "shallow"]
+def test_the_limit_is_the_largest_cutoff_unless_it_is_given_and_judged_is_always_told(dataset):
+    found = of_words(dataset, "bm25", metrics=("nDCG@3", "R@7")).result
+    assert (found.provenance.limit, found.metric) == (7, "nDCG@3")
+    found = of_words(dataset, "fts", metrics=("nDCG@10",), limit=5).result
+    assert found.rows[0].means.keys() == {"nDCG@10", "Judged@10"}
+    (told,) = [notice for notice in found.notices if notice.key == "shallow"]
     assert told.facts == {"limit": 5, "metrics": ["nDCG@10", "Judged@10"]}
 
 
@@ -81,98 +77,62 @@ def contenders(systems, strategies, limit, model):
     return [Contender(one.label, one.config(Setting(limit, model)), one.kind) for one in named]
 
 
-@pytest.mark.parametrize(
-    ("systems", "strategies", "message"),
-    [
-        (["bm25", "bm25:documented"], [], "bm25 is named twice"),
-        ([], ["rrf(fts, bm25)", "rrf(fts,bm25,k=60)"], "is named twice"),
-        ([], [], "there is nothing to compare"),
-        (["bm52", "vectr"], [], "'bm52'.*'bm25'.*'vectr'.*'vector'"),
-    ],
-)
-def test_what_cannot_be_compared_is_told(systems, strategies, message):
-    with pytest.raises(ConfigError, match=message):
-        contenders(systems, strategies, 10, "minilm")
+class TestContenders:
+    @table("systems strategies message")
+    def test_what_cannot_be_compared_is_told(self, systems, strategies, message):
+        with pytest.raises(ConfigError, match=message):
+            contenders(systems, strategies, 10, "minilm")
 
+    def test_a_re_ranker_that_nobody_is_leaves_its_stage_out_and_is_told(self, without_vectors, monkeypatch):
+        """As in live search; a provider that was named and has no key is an error in both."""
 
-def test_a_re_ranker_that_nobody_is_leaves_its_stage_out_and_is_told(without_vectors, monkeypatch):
-    """As in live search; a provider that was named and has no key is an error in both."""
+        def gone(config, environ):
+            return SimpleNamespace(score=lambda *_: (_ for _ in ()).throw(RerankError("there is no model")))
 
-    def gone(config, environ):
-        return SimpleNamespace(score=lambda *_: (_ for _ in ()).throw(RerankError("there is no model")))
+        for name in ("VOYAGE_API_KEY", "COHERE_API_KEY", "CROSS_ENCODER_PROVIDER"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(workspace, "open_reranker", gone)
+        config = find_system("spec_kit").config(10, environ={"ENABLE_CROSS_ENCODER": "true"})
+        left, notices = usable(without_vectors, Contender("spec_kit", config, "system"))
+        assert [str(stage) for stage in left.config.finish] == ["cut(10)"]
+        assert (notices[-1].key, notices[-1].facts["label"]) == ("not_reranked", "spec_kit")
+        monkeypatch.setenv("VOYAGE_API_KEY", "key")
+        assert usable(without_vectors, Contender("spec_kit", config, "system"))[0].config.finish == config.finish
+        with pytest.raises(ConfigError, match=r"VOYAGE_API_KEY is not"):
+            open_reranker(RerankConfig("voyage"), {})
 
-    for name in ("VOYAGE_API_KEY", "COHERE_API_KEY", "CROSS_ENCODER_PROVIDER"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(workspace, "open_reranker", gone)
-    config = find_system("spec_kit").config(10, environ={"ENABLE_CROSS_ENCODER": "true"})
-    left, notices = usable(without_vectors, Contender("spec_kit", config, "system"))
-    assert [str(stage) for stage in left.config.finish] == ["cut(10)"]
-    assert (notices[-1].key, notices[-1].facts["label"]) == ("not_reranked", "spec_kit")
-    monkeypatch.setenv("VOYAGE_API_KEY", "key")
-    assert usable(without_vectors, Contender("spec_kit", config, "system"))[0].config.finish == config.finish
+    def test_what_a_data_set_cannot_give_is_left_out_and_told(self, without_vectors):
+        [row] = contenders([], ["weighted_sum(0.3*bm25, 0.7*vector, normalize=max)"], 10, "")
+        left, notices = usable(without_vectors, row)
+        assert str(left.config.strategy) == "weighted_sum(0.3*bm25, normalize=max)"
+        assert left.label == row.label
+        facts = notices[0].facts
+        assert (notices[0].key, facts["missing"], facts["model"]) == ("reduced", ["vector"], "none")
 
+    @table("embedder model message")
+    def test_weights_that_were_tuned_with_other_vectors_are_refused(self, tmp_path, embedder, model, message):
+        file = tmp_path / "w.json"
+        find_system("plain").config(10, model).save(file)
+        data = sy.load(starter(), embedder=embedder)
+        with pytest.raises(ConfigError, match=f"w.json was tuned with the vectors of {model}, .*{message}"):
+            data.compare([file, "bm25"], timed=False)
 
-def test_a_named_provider_without_its_key_is_an_error_that_speaks_of_providers():
-    with pytest.raises(ConfigError, match=r"VOYAGE_API_KEY is not"):
-        open_reranker(RerankConfig("voyage"), {})
+    def test_a_model_that_is_missing_is_named_with_what_installs_it(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("steelyard_eval.compare.contenders.missing_modules", lambda extra: [extra])
+        file = tmp_path / "w.json"
+        find_system("plain").config(10, "minilm-int8").save(file)
+        with pytest.raises(
+            ConfigError, match=rf"minilm-int8, which needs {re.escape(installing('onnx'))}, or tune"
+        ):
+            sy.load(starter(), embedder="none").compare([file, "bm25"], timed=False)
 
-
-def test_what_a_data_set_cannot_give_is_left_out_and_told(without_vectors):
-    [row] = contenders([], ["weighted_sum(0.3*bm25, 0.7*vector, normalize=max)"], 10, "")
-
-    left, notices = usable(without_vectors, row)
-
-    assert str(left.config.strategy) == "weighted_sum(0.3*bm25, normalize=max)"
-    assert left.label == row.label
-    assert (notices[0].key, notices[0].facts["missing"], notices[0].facts["model"]) == (
-        "reduced",
-        ["vector"],
-        "none",
-    )
-
-
-@pytest.mark.parametrize(
-    ("embedder", "model", "message"),
-    [  # the starter has recorded vectors of minilm; those of an API are in no list of embedders
-        ("recorded", "lsa", "those of minilm here; use --embedder lsa, or tune on starter"),
-        ("lsa", "minilm", "those of lsa here; use --embedder recorded:minilm, or tune on starter"),
-        ("none", "openai/small", "and starter is searched with none here; tune on starter"),
-    ],
-)
-def test_weights_that_were_tuned_with_other_vectors_are_refused(tmp_path, embedder, model, message):
-    file = tmp_path / "w.json"
-    find_system("plain").config(10, model).save(file)
-    data = sy.load(starter(), embedder=embedder)
-    with pytest.raises(ConfigError, match=f"w.json was tuned with the vectors of {model}, .*{message}"):
-        data.compare([file, "bm25"], timed=False)
-
-
-def test_a_model_that_is_missing_is_named_with_what_installs_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("steelyard_eval.compare.contenders.missing_modules", lambda extra: [extra])
-    file = tmp_path / "w.json"
-    find_system("plain").config(10, "minilm-int8").save(file)
-    data = sy.load(starter(), embedder="none")
-    with pytest.raises(ConfigError, match=rf"minilm-int8, which needs {re.escape(installing('onnx'))}, or tune"):
-        data.compare([file, "bm25"], timed=False)
-
-
-@pytest.mark.parametrize("job", ["compare", "explain", "judge", "recommend", "init", "init today", "gate"])
-def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(tmp_path, monkeypatch, job):
-    monkeypatch.chdir(tmp_path)
-    folder = shutil.copytree(starter(), "mine")
-    find_system("plain").config(10, "lsa").with_strategy(parse_strategy("vector")).save(tmp_path / "w.json")
-    shutil.copy("w.json", "search-weights.json")  # which init takes where nothing is named
-    words = {
-        "compare": ["fts", tmp_path / "w.json"],
-        "explain": [tmp_path / "w.json"],
-        "judge": ["fts", tmp_path / "w.json", "--list"],
-        "recommend": ["--current", tmp_path / "w.json", "--out", tmp_path / "new.json"],
-        "init": ["--current", "w.json", "--baseline", "b.json", "--workflow", "w.yml"],
-        "gate": ["w.json", "--update", "--because", "first"],
-        "init today": ["--baseline", "b.json", "--workflow", "w.yml"],
-    }[job]
-    found = run(job.split()[0], folder, *words)
-    assert (found.exit_code, "was tuned with the vectors" in found.output) == (0, False), found.output
+    @table("words")
+    def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(self, tmp_path, monkeypatch, words):
+        monkeypatch.chdir(tmp_path)
+        shutil.copytree(starter(), "mine")
+        find_system("plain").config(10, "lsa").with_strategy(parse_strategy("vector")).save("w.json")
+        shutil.copy("w.json", "search-weights.json")
+        assert "was tuned with the vectors" not in done(*words.split()).output
 
 
 # What is said before the table, and instead of one where there are no labels
@@ -182,27 +142,22 @@ NOTHING = np.zeros(30)
 TEXTS = [chr(ord("a") + at % 26) * (1 + at // 26) for at in range(30)]
 
 
-def outcomes(*detectable):
-    """Tests of which these differences are detectable."""
-    return [Paired(Estimate(0), "open", 1, 1, 0, 0, 0, detectable=one) for one in detectable]
-
-
 def test_too_few_queries_are_told_with_what_they_miss():
-    assert few(QUERIES, outcomes(0.1, 0.2, 0.4)) == [Said("few_queries", {"queries": 30, "detectable": 0.2})]
+    outcomes = [Paired(Estimate(0), "open", 1, 1, 0, 0, 0, detectable=one) for one in (0.1, 0.2, 0.4)]
+    assert few(QUERIES, outcomes) == [Said("few_queries", {"queries": 30, "detectable": 0.2})]
+    again = [Query(f"text {at % 8}", id=f"q{at}") for at in range(40)]  # few questions asked often are few
+    assert few(again, []) == [Said("tell_little", {"queries": 40})]
 
 
 def test_hits_that_are_judged_less_often_are_told_on_either_side(dataset):
-    judged = {"a": np.full(30, 0.8), "b": np.full(30, 0.7), "c": np.full(30, 0.9), "d": np.full(30, 0.82)}
-    judged = {{"a": "bm25", "b": "vector"}.get(label, label): share for label, share in judged.items()}
+    shares = {"bm25": 0.8, "vector": 0.7, "c": 0.9, "d": 0.82}
+    judged = {label: np.full(30, share) for label, share in shares.items()}
     (told,), (proven,) = unjudged(judged, "bm25", dataset), unjudged(judged, "bm25", dataset, proven=True)
     assert told.facts["command"][-2:] == ["bm25", "vector"] and proven.facts["command"] is None
     (tuned,) = unjudged({"bm25": np.ones(30), "rrf, tuned": NOTHING, "vector": NOTHING}, "bm25", dataset)
     assert tuned.facts["command"] is None  # to judge for another contender is no step towards this answer
-    assert (told.facts["share"], told.facts["fewer"], told.facts["more"]) == (
-        pytest.approx(0.8),
-        ["vector"],
-        ["c"],
-    )
+    assert told.facts["share"] == pytest.approx(0.8)
+    assert (told.facts["fewer"], told.facts["more"]) == (["vector"], ["c"])
 
 
 @pytest.mark.parametrize("complete", [True, False])
@@ -211,17 +166,13 @@ def test_where_all_is_judged_an_unjudged_hit_is_no_doubt(dataset, complete):
     own = dataset if complete else dataclasses.replace(dataset, pool=None)
     found = compare(own, ("fts", "vector"), timed=False).result
     told = [notice for notice in found.notices if notice.key == "unjudged"]
-    assert len(told) == (not complete)
-    assert all(
-        notice.facts["command"] == ["steelyard", "judge", str(own.path), "fts", "vector"] for notice in told
-    )
+    command = ["steelyard", "judge", str(own.path), "fts", "vector"]
+    assert [notice.facts["command"] for notice in told] == ([] if complete else [command])
 
 
 def scoped(count, scopes, group=""):
-    return [
-        Query(f"text {at}", id=f"q{at}", filters=Filters.of({"project": f"p{at % scopes}"}), group=group)
-        for at in range(count)
-    ]
+    filters = [Filters.of({"project": f"p{at % scopes}"}) for at in range(count)]
+    return [Query(f"text {at}", id=f"q{at}", filters=own, group=group) for at, own in enumerate(filters)]
 
 
 def test_scopes_that_vary_together_are_counted_by_the_differences():
@@ -238,7 +189,6 @@ def test_scopes_that_vary_together_are_counted_by_the_differences():
 def test_queries_that_ask_nearly_the_same_count_as_one_and_are_named():
     groups = [f"{PROPOSED}{at // 2}" if at < 4 else "" for at in range(30)]
     (told,) = nearly([Query(text, id=text, group=group) for text, group in zip(TEXTS, groups, strict=True)])
-
     assert (told.key, told.facts["pairs"]) == ("nearly", ["'a' and 'b'", "'c' and 'd'"])
     assert (told.facts["count"], told.facts["queries"], told.facts["units"]) == (2, 30, 28)
 
@@ -248,104 +198,174 @@ def test_what_varies_together_is_worth_less():
     values = np.where(np.arange(30) < 4, [1.0, 1.0, -1.0, -1.0, *[0.0] * 26], 0.0)
     unit = np.array([0, 0, 1, 1, *range(2, 28)])
     assert effective_number(values, unit) == pytest.approx(14.96, abs=0.01)
+    assert effective_number(np.array([0.1, 0.2]), ["g", "g"]) == 1.0  # one group is one
 
 
-def test_an_effective_number_of_one_group_is_one():
-    assert effective_number(np.array([0.1, 0.2]), ["g", "g"]) == 1.0
+class TestWithoutLabels:
+    def test_agreement_is_the_mean_over_queries(self):
+        lists = {"one": [["a", "b"], ["x", "y"]], "other": [["a", "b"], ["z", "y"]]}
+        table, disagreement = agreement(lists)
+        # The second query: agreements 0 and 1/2, so .5 * .9^2 + (.1 / .9) * (.5 * .9^2) = .45; the first is 1.
+        assert table.rows == [["one", "other", pytest.approx(0.725)]]
+        assert disagreement == pytest.approx(0.275)
 
+    def test_compare_without_judgments_says_who_agrees_and_what_to_label(self, dataset, tmp_path):
+        bare = dataclasses.replace(dataset, qrels={})
+        found = compare(bare, ["bm25", "echovault"], timed=False, runs=tmp_path / "runs")
+        assert found.result.answer.key == "disagree"
+        assert found.result.queries == [] and not any(row.means or row.against for row in found.result.rows)
+        assert found.to_frame()[["one", "other"]].values.tolist() == [["bm25", "echovault"]]
+        assert "RBO" in found._repr_html_()
+        written = sorted(path.name for path in (tmp_path / "runs").iterdir())
+        assert written == ["bm25.documented.run", "echovault.documented.run"]
+        with pytest.raises(ConfigError, match="nothing to plot"):
+            found.plot()
+        page = found.report(tmp_path / "report")[0].read_text("utf-8")
+        assert 'id="agreement"' in page
+        assert 'id="contenders"' not in page
 
-def test_few_questions_asked_often_are_few():
-    again = [Query(f"text {at % 8}", id=f"q{at}") for at in range(40)]
-    assert few(again, []) == [Said("tell_little", {"queries": 40})]
-
-
-# Without labels
-
-
-def test_agreement_is_the_mean_over_queries():
-    lists = {"one": [["a", "b"], ["x", "y"]], "other": [["a", "b"], ["z", "y"]]}
-    table, disagreement = agreement(lists)
-
-    # The second query: agreements 0 and 1/2, so .5 * .9^2 + (.1 / .9) * (.5 * .9^2) = .45; the first is 1.
-    assert table.rows == [["one", "other", pytest.approx(0.725)]]
-    assert disagreement == pytest.approx(0.275)
-
-
-def test_compare_without_judgments_says_who_agrees_and_what_to_label(dataset, tmp_path):
-    bare = dataclasses.replace(dataset, qrels={})
-    found = compare(bare, ["bm25", "echovault"], timed=False, runs=tmp_path / "runs")
-
-    assert found.result.answer.key == "disagree"
-    assert found.result.queries == [] and not any(row.means or row.against for row in found.result.rows)
-    assert found.to_frame()[["one", "other"]].values.tolist() == [["bm25", "echovault"]]
-    assert "RBO" in found._repr_html_()
-    written = sorted(path.name for path in (tmp_path / "runs").iterdir())
-    assert written == ["bm25.documented.run", "echovault.documented.run"]
-    with pytest.raises(ConfigError, match="nothing to plot"):
-        found.plot()
-    page = found.report(tmp_path / "report")[0].read_text("utf-8")
-    assert 'id="agreement"' in page
-    assert 'id="contenders"' not in page
-
-
-class TestTunedHere:
-    """What is said of weights that were chosen by the labels that they are looked at with."""
-
-    def looked_at(self, tmp_path, split=None, queries=0, **facts):
-        data = sy.load(
-            {"a": "red", "b": "blue"},
-            [{"id": f"q{at}", "text": "red", "split": "train" if at < 3 else "test"} for at in range(5)],
-            {f"q{at}": ["a"] for at in range(5)},
-        )
-        weights = tmp_path / "search-weights.json"
-        known = {"dataset": data.dataset.name, "dataset_sha256": data.dataset.sha256, **facts}
-        if queries:
-            known |= {"in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}}
-        config = find_system("bm25").config(10)
-        (vouched(config, known) if queries else dataclasses.replace(config, provenance=known)).save(weights)
-        notices = data.compare([str(weights), "fts"], timed=False, split=split).result.notices
-        return [notice for notice in notices if notice.key.startswith("tuned_")]
-
-    def test_of_all_queries(self, tmp_path):
-        told = [Said("tuned_here", {"label": "search-weights.json", "all": True})]
-        assert self.looked_at(tmp_path, "all", queries=5) == told
-        assert self.looked_at(tmp_path, "test", queries=5) == told
-        (part,) = self.looked_at(tmp_path, "all", queries=3)
-        assert (part.facts["both"], part.facts["queries"]) == (3, 5)
-
-    def test_nothing_of_queries_that_were_held_out_nor_of_weights_that_nobody_tuned(self, tmp_path):
-        assert self.looked_at(tmp_path, "test", queries=3) == []
-        assert self.looked_at(tmp_path, "all") == []
-        assert self.looked_at(tmp_path, "all", queries=5, dataset="other", dataset_sha256="0") == []
-
-    def test_an_earlier_state_is_told_as_that(self, tmp_path):
-        (told,) = self.looked_at(tmp_path, "all", queries=5, dataset_sha256="0")
-        assert told.key == "tuned_other_state"
-
-
-def test_weights_that_were_edited_are_not_said_to_be_tuned(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    data = sy.load(starter())
-    file = data.tune("weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)").save_weights("w.json")[-1]
-    record = json.loads(file.read_text())
-    for strategy, said in (
-        (record["strategy"], "tuned_here"),
-        ("bm25", "tuned_edited"),
+    @table("split queries facts key told")
+    def test_weights_that_were_chosen_by_the_labels_that_they_are_looked_at_with(
+        self, tmp_path, split, queries, facts, key, told
     ):
-        file.write_text(json.dumps({**record, "strategy": strategy}))
-        notices = data.compare({"w": str(file), "fts": "fts"}, timed=False, split="all").result.notices
-        assert said in {notice.key for notice in notices if notice.facts.get("label") == "w"}
+        asked = [{"id": f"q{at}", "text": "red", "split": "train" if at < 3 else "test"} for at in range(5)]
+        data = sy.load({"a": "red", "b": "blue"}, asked, {query["id"]: ["a"] for query in asked})
+        weights, config = tmp_path / "search-weights.json", find_system("bm25").config(10)
+        known = {"dataset": data.dataset.name, "dataset_sha256": data.dataset.sha256, **facts}
+        config = dataclasses.replace(config, provenance=known)
+        if queries:
+            config = vouched(config, known | {"in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}})
+        config.save(weights)
+        notices = data.compare([str(weights), "fts"], timed=False, split=split).result.notices
+        found = [notice for notice in notices if notice.key.startswith("tuned_")]
+        assert [notice.key for notice in found] == ([key] if key else [])
+        assert all(told.items() <= notice.facts.items() for notice in found)
+
+    def test_weights_that_were_edited_are_not_said_to_be_tuned(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        data = sy.load(starter())
+        file = data.tune("weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)").save_weights("w.json")[-1]
+        record = json.loads(file.read_text())
+        for strategy, said in ((record["strategy"], "tuned_here"), ("bm25", "tuned_edited")):
+            file.write_text(json.dumps({**record, "strategy": strategy}))
+            notices = data.compare({"w": str(file), "fts": "fts"}, timed=False, split="all").result.notices
+            assert said in {notice.key for notice in notices if notice.facts.get("label") == "w"}
+
+    def test_of_an_empty_list_it_is_not_known_how_much_is_judged(self, dataset, tmp_path):
+        first, second = list(dataset.qrels)[:2]
+        own = dataclasses.replace(dataset, qrels={query: dataset.qrels[query] for query in (first, second)})
+        (tmp_path / "one.run").write_text(f"{first} Q0 {next(iter(dataset.qrels[first]))} 1 1.0 mine\n")
+        found = of_words(own, str(tmp_path / "one.run"), "bm25", verify=True)
+        assert found.result.rows[0].means["Judged@10"].mean == 1.0  # of one place, whose entry is judged
+        (table,) = [table for table in found.result.tables if table.key == "verification"]
+        assert all(not row[1] for row in table.rows)
+        with pytest.raises(ConfigError, match="nDCG@10"):
+            of_words(own, "bm25", metrics="Judged@10")
 
 
-def test_of_an_empty_list_it_is_not_known_how_much_is_judged(dataset, tmp_path):
-    first, second = list(dataset.qrels)[:2]
-    own = dataclasses.replace(dataset, qrels={query: dataset.qrels[query] for query in (first, second)})
-    (tmp_path / "one.run").write_text(f"{first} Q0 {next(iter(dataset.qrels[first]))} 1 1.0 mine\n")
+# What a comparison answers first
 
-    found = compare(own, (str(tmp_path / "one.run"), "bm25"), embedder="none", timed=False, verify=True)
+DATA = load(starter())
+WHY = Said("p_proves_nothing_alone")
 
-    assert found.result.rows[0].means["Judged@10"].mean == 1.0  # of one place, whose entry is judged
-    (table,) = [table for table in found.result.tables if table.key == "verification"]
-    assert all(not row[1] for row in table.rows)
-    with pytest.raises(ConfigError, match="nDCG@10"):
-        compare(own, ("bm25",), metrics="Judged@10", embedder="none", timed=False)
+
+@pytest.fixture(autouse=True)
+def every_model_is_installed(monkeypatch):
+    monkeypatch.setattr("steelyard_eval.compare.answer.installed_first", lambda steps: steps)
+
+
+WORDS = {name: name for name in ("bm25", "fts", "large", "proven")}
+
+
+def outcome(mean, low, high, verdict, **facts):
+    """A test with wins, whose p is 0.01 unless it is given."""
+    given = {"p": 0.01, "p_holm": 0.01, "wins": 9, "ties": 0, "losses": 3, "worse": 0.2} | facts
+    return Paired(Estimate(mean, low, high), verdict, **given)
+
+
+def row(label, test=None, **facts):
+    given = {"kind": "system", "strategy": label} | facts
+    return Row(label, means={"nDCG@10": Estimate(0.5, 0.4, 0.6)}, against=test, **given)
+
+
+def asked(*rows, words=WORDS, options=None, **facts):
+    return answer([row("bm25"), *rows], "bm25", "nDCG@10", DATA, words, options or {}, queries=59, **facts)
+
+
+def test_what_is_proven_goes_before_what_only_looks_larger():
+    """The larger difference has an interval with 0 in it, so the smaller one is the answer."""
+    large = row("large", outcome(0.098, -0.01, 0.206, "open"))
+    proven = row("proven", outcome(0.066, 0.02, 0.112, "better"))
+    found = asked(large, proven)
+    assert (found.key, found.facts["choice"], found.facts["one_of"]) == ("better", "proven", 2)
+    without = asked(large, row("proven", outcome(0.066, 0.02, 0.112, "open")))
+    assert (without.key, without.facts["choice"], without.facts["best_of"]) == ("open", "large", 2)
+    assert "tried" not in without.facts
+    corrected = row("large", outcome(0.098, -0.01, 0.206, "open", p=0.03, p_holm=0.06, why=WHY))
+    found = asked(corrected, row("other", outcome(0.01, -0.1, 0.1, "open")))
+    assert (found.facts["tried"], found.because) == (2, [WHY])
+
+
+NEXT = [("better", "find_best"), ("worse", "find_better"), ("same", "find_better")]
+
+
+class TestAnswer:
+    @pytest.mark.parametrize(("verdict", "key"), NEXT)
+    def test_what_is_proven_is_tuned_and_what_is_not_looked_for(self, verdict, key):
+        (step,) = asked(row("fts", outcome(0.066, 0.02, 0.112, verdict))).steps
+        assert (step.key, step.command[:2]) == (key, ["steelyard", "recommend"])
+        assert step.command[-2:] == ["--current", "bm25"]
+
+    def test_weights_that_are_better_are_searched_with(self):
+        better = outcome(0.066, 0.02, 0.112, "better")
+        named = {"bm25": "bm25", "fts": "mine=w.json"}
+        tuned = row("fts", better, tuned=True)
+        found = asked(tuned, words=named, model="minilm")
+        index, search = found.steps
+        assert index.command[-3:] == ["starter.db", "--weights", "w.json"]
+        assert search.key == "search_tuned"  # what was tuned already is not to be tuned again
+        assert Said("flattered") in found.because
+        rows = [row("bm25", tuned=True), tuned]  # as optimistic as each other
+        assert answer(rows, "bm25", "nDCG@10", DATA, named, {}, queries=59).because == []
+        edited = row("fts", better, tuned=True, edited=True, system="echovault", strategy="fts at its best")
+        found = asked(edited, words=named, options={"--embedder": "wordllama"})
+        assert found.formula == "echovault with fts at its best"
+        assert found.because == []  # nobody tuned what was edited since
+        index, search, step = found.steps
+        assert search.command[-2:] == ["--weights", "w.json"]
+        assert step.command[-4:] == ["--current", "mine=w.json", "--embedder", "wordllama"]
+
+    def test_of_two_that_are_equal_on_every_query_no_more_labels_are_asked_for(self):
+        found = asked(row("fts", outcome(0.0, -0.02, 0.02, "open", wins=0, losses=0)))
+        assert (found.key, found.steps) == ("equal", [])
+
+    @table("verdict old new out")
+    def test_no_command_replaces_the_weights_that_were_compared(self, verdict, old, new, out):
+        found = asked(row("new", outcome(0.066, 0.02, 0.112, verdict)), words={"bm25": old, "new": new})
+        assert found.steps[-1].command[-1] == out
+
+    @pytest.mark.parametrize("word", [None, "mine=a.run"])
+    def test_lists_that_are_better_have_no_weights_to_look_for(self, word):
+        mine = row("mine", outcome(0.066, 0.02, 0.112, "better"), kind="lists", strategy="a Pipeline")
+        found = asked(mine, words={"bm25": "bm25", "mine": word})
+        (step,) = found.steps
+        assert (found.formula, step.key) == ("", "only_lists")
+        assert step.command[-2:] == (["--current", word] if word else [])
+
+    def test_as_many_new_queries_are_asked_for_as_the_difference_needs(self):
+        step, *_ = asked(row("fts", outcome(0.06, -0.01, 0.12, "open", needed=94))).steps
+        assert (step.key, step.facts["more"]) == ("write_queries", 40)  # 94 - 59 = 35, to tens
+
+    def test_an_interval_wider_than_the_metric_says_nothing(self):
+        found = asked(row("fts", outcome(0.3, -0.4, 1.0, "open")))
+        assert (found.facts["vague"], found.facts["worse"]) == (True, None)
+
+    def test_the_baseline_is_what_the_data_set_uses_today_else_it_is_not_yours(self):
+        """The starter's dataset.json names echovault."""
+        for given, baseline, fact, named in (
+            (["bm25", "echovault"], None, "used", "echovault"),
+            (["bm25", "fts"], None, "baseline", "bm25"),
+            (["bm25", "fts"], "bm25", "used", "bm25"),
+        ):
+            found = compare(starter(), given, baseline=baseline, timed=False).result
+            assert (found.provenance.baseline, found.answer.facts[fact]) == (named, named)

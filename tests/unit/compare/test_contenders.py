@@ -1,16 +1,17 @@
 """Contenders of every kind in one table, with ir_measures' own values."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import ir_measures
 import pandas as pd
 import pytest
+from beside import table
 from ir_measures import AP, RR, P, R, Success, nDCG
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import separate
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
@@ -18,84 +19,34 @@ from steelyard_eval.explain import explain
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.measures.trec_runs import best_first, read_run
 
-MEASURES = {
-    "nDCG@10": nDCG @ 10,
-    "R@10": R @ 10,
-    "P@5": P @ 5,
-    "AP@10": AP @ 10,
-    "Success@5": Success @ 5,
-    "RR": RR,
-}
+MEASURES = {str(one): one for one in (nDCG @ 10, R @ 10, P @ 5, AP @ 10, Success @ 5, RR)}
 
 
 @pytest.fixture(scope="module")
 def lists(dataset):
     """Ten ids a query, by a rule that no code of ours knows; some judged, some not, one not in the corpus."""
-    ids = [entry.id for entry in dataset.entries]
-    found = {}
+    ids, found = [entry.id for entry in dataset.entries], {}
     for at, query in enumerate(dataset.queries):
-        judged = sorted(dataset.qrels[query.id])
-        found[query.id] = list(dict.fromkeys([ids[(7 * at) % len(ids)], *judged[:4], "gone", *ids[at : at + 4]]))[
-            :10
-        ]
+        judged = sorted(dataset.qrels[query.id])[:4]
+        found[query.id] = list(dict.fromkeys([ids[(7 * at) % len(ids)], *judged, "gone", *ids[at : at + 4]]))[:10]
     return found
 
 
-@pytest.fixture(scope="module")
-def run_file(lists, tmp_path_factory):
-    path = tmp_path_factory.mktemp("runs") / "prod.run"
-    rows = [f"{q} Q0 {e} {r} {50 - r} prod" for q, own in lists.items() for r, e in enumerate(own, 1)]
-    path.write_text("\n".join(rows) + "\n")
-    return path
-
-
-class Server:
-    """A search endpoint on the loopback address: what it answers is a function of (text, limit, body)."""
-
-    def __init__(self, answer):
-        self.requests = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self):
-                asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
-                self._send(answer(asked.get("q"), int(asked.get("limit", 0)), None))
-
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.requests.append(body)
-                self._send(answer(None, 0, body))
-
-            def _send(self, found):
-                status, content = found if isinstance(found, tuple) else (200, json.dumps(found).encode())
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/search"
-
-
 @pytest.fixture
-def serve():
-    started = []
+def serve(endpoint):
+    """Lets the endpoint answer every search by a function of its text and limit; the address."""
 
     def start(answer):
-        started.append(Server(answer))
-        return started[-1]
+        def step(handler, body):
+            asked = {name: values[0] for name, values in parse_qs(urlsplit(handler.path).query).items()}
+            found = answer(asked.get("q"), int(asked.get("limit", 0)))
+            status, text = found if isinstance(found, tuple) else (200, json.dumps(found))
+            endpoint.status(status, text)(handler, body)
 
-    yield start
-    for one in started:
-        one.server.shutdown()
-        one.server.server_close()
+        endpoint.well, endpoint.document = step, lambda path, body: body
+        return endpoint.url
+
+    return start
 
 
 def expected(dataset, lists, measure):
@@ -105,98 +56,63 @@ def expected(dataset, lists, measure):
     return {row.query_id: row.value for row in ir_measures.iter_calc([measure], qrels, run)}
 
 
-def test_a_run_a_table_a_function_and_an_endpoint_have_the_values_of_ir_measures(dataset, lists, run_file, serve):
-    by_text = {query.text: lists[query.id] for query in dataset.queries}
-    server = serve(lambda text, limit, _: {"hits": [{"_id": id_} for id_ in by_text[text][:limit]]})
-    rows = [(q, e, -r) for q, own in lists.items() for r, e in enumerate(own)]
-    frame = pd.DataFrame(rows, columns=["query", "entry", "score"]).sample(frac=1, random_state=0)
-
-    found = compare(
-        dataset,
-        {
-            "run": str(run_file),
-            "table": frame,
+class TestLists:
+    def test_a_run_a_table_a_function_and_an_endpoint_have_the_values_of_ir_measures(
+        self, dataset, lists, serve, tmp_path
+    ):
+        by_text = {query.text: lists[query.id] for query in dataset.queries}
+        url = serve(lambda text, limit: {"hits": [{"_id": id_} for id_ in by_text[text][:limit]]})
+        rows = [(q, e, -r) for q, own in lists.items() for r, e in enumerate(own)]
+        (tmp_path / "prod.run").write_text("".join(f"{q} Q0 {e} 1 {score} prod\n" for q, e, score in rows))
+        contenders = {
+            "run": str(tmp_path / "prod.run"),
+            "table": pd.DataFrame(rows, columns=["query", "entry", "score"]).sample(frac=1, random_state=0),
             "function": lambda query: lists[query.id],
             "pairs": lambda query: [(id_, 1 / (at + 1)) for at, id_ in enumerate(lists[query.id])],
-            "endpoint": f"{server.url}?q={{query}}&limit={{limit}}#ids=hits[*]._id",
-        },
-        metrics=list(MEASURES),
-    )
+            "endpoint": f"{url}?q={{query}}&limit={{limit}}#ids=hits[*]._id",
+        }
+        found = compare(dataset, contenders, metrics=list(MEASURES))
+        assert list(found.values) == list(contenders)
+        for name, measure in MEASURES.items():
+            values = expected(dataset, lists, measure)
+            for own in found.values.values():
+                assert own[name].tolist() == pytest.approx([values[q] for q in found.queries], abs=1e-9)
 
-    assert list(found.values) == ["run", "table", "function", "pairs", "endpoint"]
-    for name, measure in MEASURES.items():
-        values = expected(dataset, lists, measure)
-        for own in found.values.values():
-            assert own[name].tolist() == pytest.approx([values[q] for q in found.queries], abs=1e-9)
+    def test_ties_of_a_run_are_read_as_trec_eval_reads_them(self, dataset, tmp_path):
+        # trec_eval breaks ties by id descending, and reads scores as float32: both pairs tie there
+        query = dataset.queries[0].id
+        path = tmp_path / "ties.run"
+        path.write_text(
+            f"{query} Q0 a 1 5 x\n{query} Q0 b 2 5 x\n{query} Q0 c 3 1.00000001 x\n{query} Q0 d 4 1 x\n"
+        )
+        order = [id_ for id_, _ in read_run(path)[query]]
+        assert order == ["b", "a", "d", "c"]
+        for rank, id_ in enumerate(order, 1):
+            qrels = [ir_measures.Qrel(query, id_, 1)]
+            assert ir_measures.calc_aggregate([RR], qrels, ir_measures.read_trec_run(str(path)))[RR] == 1 / rank
 
+    def test_queries_without_a_list_score_0_and_are_counted(self, dataset, lists, tmp_path):
+        path = tmp_path / "short.run"
+        first = dataset.queries[0].id
+        path.write_text("".join(f"{first} Q0 {e} 1 {-r} x\n" for r, e in enumerate(lists[first])))
+        found = compare(dataset, str(path))
+        assert found.values["short.run"]["nDCG@10"][1:].tolist() == [0.0] * 58
+        assert any("58 of 59" in notice for notice in found.notices)
 
-def test_ties_of_a_run_are_read_as_trec_eval_reads_them(dataset, tmp_path):
-    # trec_eval breaks ties by id descending, and reads scores as float32: both pairs tie there
-    query = dataset.queries[0].id
-    path = tmp_path / "ties.run"
-    path.write_text(f"{query} Q0 a 1 5 x\n{query} Q0 b 2 5 x\n{query} Q0 c 3 1.00000001 x\n{query} Q0 d 4 1 x\n")
+    def test_faults_of_all_contenders_are_named_together(self, dataset):
+        with pytest.raises(ConfigError, match=r"'bm26'.*'bm25'.*nope\.run.*'vectr'"):
+            compare(dataset, "bm26, nope.run, rrf(bm25, vectr)")
 
-    order = [id_ for id_, _ in read_run(path)[query]]
+    @table("text parts")
+    def test_a_string_is_separated_outside_brackets_and_urls(self, text, parts):
+        assert separate(text) == parts
 
-    assert order == ["b", "a", "d", "c"]
-    for rank, id_ in enumerate(order, 1):
-        qrels = [ir_measures.Qrel(query, id_, 1)]
-        assert ir_measures.calc_aggregate([RR], qrels, ir_measures.read_trec_run(str(path)))[RR] == 1 / rank
-
-
-def test_queries_without_a_list_score_0_and_are_counted(dataset, lists, tmp_path):
-    path = tmp_path / "short.run"
-    first = dataset.queries[0].id
-    path.write_text("".join(f"{first} Q0 {e} 1 {-r} x\n" for r, e in enumerate(lists[first])))
-
-    found = compare(dataset, str(path))
-
-    assert found.values["short.run"]["nDCG@10"][1:].tolist() == [0.0] * 58
-    assert any("58 of 59" in notice for notice in found.notices)
-
-
-def test_faults_of_all_contenders_are_named_together(dataset):
-    with pytest.raises(ConfigError, match=r"'bm26'.*'bm25'.*nope\.run.*'vectr'"):
-        compare(dataset, "bm26, nope.run, rrf(bm25, vectr)")
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("bm25,rrf(bm25, vector)", ["bm25", "rrf(bm25, vector)"]),
-        ("a=layered(1*l0, relax=[0.4, 0.3]); b", ["a=layered(1*l0, relax=[0.4, 0.3])", "b"]),
-        ("bm25, http://h/s?f=a,b&q={query}#ids=hits[*].id", ["bm25", "http://h/s?f=a,b&q={query}#ids=hits[*].id"]),
-        ('http://h/s#body={"q": "{query}", "n": 1}', ['http://h/s#body={"q": "{query}", "n": 1}']),
-    ],
-)
-def test_a_string_is_separated_outside_brackets_and_urls(text, parts):
-    assert separate(text) == parts
-
-
-@pytest.mark.parametrize(
-    ("text", "label", "kind"),
-    [
-        ("echovault:shipped", "echovault:shipped", "system"),
-        ("echovault:documented", "echovault", "system"),
-        ("today=echovault", "today", "system"),
-        ("rrf(fts, vector, k=10)", "rrf(fts, vector, k=10)", "strategy"),
-        ("tfidf", "tfidf", "strategy"),
-        ("my try=rrf(fts, vector, k=10)", "my try", "strategy"),
-        ("some/where/w.json", "w.json", "weights"),
-        ("http://localhost:1/s?q={query}&k=1", "localhost:1/s", "endpoint"),
-        ("prod=http://localhost:1/s?q={query}&k=1", "prod", "endpoint"),
-    ],
-)
-def test_a_contender_is_read_by_its_form_and_its_label(text, label, kind):
-    found = read(text)
-
-    assert (found.label, found.kind) == (label, kind)
-
-
-@pytest.mark.parametrize("answer", ["m1", [["a", "b", "c"]], [("a", "x")], [("a", float("nan"))], 7])
-def test_a_function_that_returns_no_list_is_told_what_to_return(dataset, answer):
-    with pytest.raises((ConfigError, DataError), match=r"mine.*(return|finite)"):
-        compare(dataset, {"mine": lambda query: answer})
+    @table("text label kind")
+    def test_a_contender_is_read_by_its_form_and_its_label(self, text, label, kind, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path("w.txt").write_text("{}")
+        found = read(text)
+        assert (found.label, found.kind) == (label, kind)
 
 
 class Run:
@@ -211,18 +127,25 @@ class Run:
         return self.scores
 
 
-def table(entry="m", score=1.0, columns=("qid", "docno", "score")):
+def frame(entry="m", score=1.0, columns=("qid", "docno", "score")):
     row = dict(zip(("qid", "docno", "score"), ("q", entry, score), strict=True))
     return pd.DataFrame([[row[name] for name in columns]], columns=list(columns), dtype=object)
+
+
+def returning(answer):
+    return lambda query: answer
+
+
+NAN = [("a", float("nan"))]
 
 
 @pytest.mark.parametrize(
     ("given", "rule"),
     [
-        (table(columns=("qid", "qid", "docno", "score")), "several columns 'qid'; leave one"),
-        (table(columns=("qid", "docno", "score", "score")), "several columns 'score'"),
-        (table(entry="\ud800"), r"id '\\ud800' cannot be written as text"),
-        (table(entry=10**5000), "id an integer of 16610 bits cannot be written"),
+        (frame(columns=("qid", "qid", "docno", "score")), "several columns 'qid'; leave one"),
+        (frame(columns=("qid", "docno", "score", "score")), "several columns 'score'"),
+        (frame(entry="\ud800"), r"id '\\ud800' cannot be written as text"),
+        (frame(entry=10**5000), "id an integer of 16610 bits cannot be written"),
         (pd.DataFrame({"a\x1b[2J": [1]}), r"the query .*; it has 'a\\x1b\[2J'"),
         (pd.DataFrame({"qid": ["q1"], "score": [1.0]}), "the entry .*docno.*; it has 'qid', 'score'"),
         (pd.DataFrame({"query": ["a"], "docno": ["m"]}), "the score .*; it has"),
@@ -232,8 +155,13 @@ def table(entry="m", score=1.0, columns=("qid", "docno", "score")):
         (Run({"q": {"\ud800": 1.0}}), "cannot be written as text"),
         (Run({"q": {"m": 10**5000}}), "score an integer of 16610 bits is not a finite number"),
         ({"q": [["m"]]}, "mine returned .* which has no id"),
-        (table(score="high"), "score 'high' is not a finite number; correct it$"),
+        (frame(score="high"), "score 'high' is not a finite number; correct it$"),
         (Run, "is a class; give one of its objects"),
+        *(
+            (lambda query, own=own: own, r"mine.*(return|finite)")
+            for own in ("m1", [["a", "b", "c"]], [("a", "x")], 7)
+        ),
+        (lambda query: [("a", float("nan"))], r"mine.*(return|finite)"),
         (lambda query: ["\ud800"], "cannot be written as text"),
         (lambda query: [10**5000], "cannot be written as text"),
     ],
@@ -247,84 +175,48 @@ def test_odd_tables_runs_and_answers_end_in_one_message(dataset, given, rule):
 def test_scores_beyond_float32_tie_and_a_name_that_is_no_text_is_one(dataset):
     query = dataset.queries[0].id
     found = compare(dataset, [Run({query: {"a": 1e300, "b": 1e200, "c": 1.0}})], timed=False)
-
     assert list(found.values) == ["('of', 'no', 'text')"]
     assert best_first([("a", 1e300), ("b", 1e200), ("c", 1.0)]) == [("b", 1e200), ("a", 1e300), ("c", 1.0)]
 
 
-# Endpoints
+class TestEndpoints:
+    def test_a_post_body_carries_query_and_limit_and_a_path_finds_ids(self, dataset, serve, endpoint):
+        hits = [{"_id": "b", "_score": 2.5}, {"_id": "a", "_score": 1}]
+        url = serve(lambda *_: {"hits": {"hits": hits}})
+        body = '{"query": {"match": {"text": "about {query}"}}, "size": "{limit}"}'
+        query = dataset.queries[0]
+        assert HttpSearch(url, body, "$.hits.hits[*]._id").ask(query, 7) == ["b", "a"]
+        (request,) = endpoint.requests
+        assert request[-1] == {"query": {"match": {"text": f"about {query.text}"}}, "size": 7}
 
+    def test_a_query_is_text_wherever_it_stands(self, serve):
+        seen = []
+        url = serve(lambda text, limit: seen.append((text, limit)) or [])
+        hostile = "a&limit=9#x {limit} {query} \u00e9/../"
+        HttpSearch.of(f"{url}?q={{query}}&limit={{limit}}").ask(Query(hostile), 3)
+        assert seen == [(hostile, 3)]
 
-def test_a_post_body_carries_query_and_limit_and_a_path_finds_ids(dataset, serve):
-    hits = [{"_id": "b", "_score": 2.5}, {"_id": "a", "_score": 1}]
-    server = serve(lambda *_: {"hits": {"hits": hits}})
-    body = '{"query": {"match": {"text": "about {query}"}}, "size": "{limit}"}'
-    search = HttpSearch(server.url, body, "$.hits.hits[*]._id")
-    query = dataset.queries[0]
+    @table("status text rule")
+    def test_an_answer_that_cannot_be_used_ends_the_comparison_with_the_query(
+        self, dataset, serve, status, text, rule
+    ):
+        url = serve(lambda *_: (status, text))
+        with pytest.raises(DataError, match=f"query 'q01': .*{rule}"):
+            compare(dataset, f"{url}?q={{query}}")
 
-    assert search.ask(query, 7) == ["b", "a"]
-    assert server.requests == [{"query": {"match": {"text": f"about {query.text}"}}, "size": 7}]
+    def test_an_endpoint_that_nobody_serves_is_an_error_of_the_environment(self, dataset):
+        with pytest.raises(MachineError, match="cannot be reached"):
+            compare(dataset, "http://127.0.0.1:9/search?q={query}")
 
-
-def test_a_query_is_text_wherever_it_stands(dataset, serve):
-    from steelyard.memory.query import Query
-
-    seen = []
-    server = serve(lambda text, limit, _: seen.append((text, limit)) or [])
-    hostile = "a&limit=9#x {limit} {query} \u00e9/../"
-
-    HttpSearch.of(f"{server.url}?q={{query}}&limit={{limit}}").ask(Query(hostile), 3)
-
-    assert seen == [(hostile, 3)]
-
-
-@pytest.mark.parametrize(
-    ("answer", "rule"),
-    [
-        ((503, b"busy"), "status 503: 'busy'"),
-        ((302, b""), "status 302"),
-        ((200, b"<html>"), "which is not JSON"),
-        ({"hits": [{"id": {"a": 1}}]}, "has no list of ids"),
-        ({"answer": []}, "has no list of ids"),
-    ],
-)
-def test_an_answer_that_cannot_be_used_ends_the_comparison_with_the_query(dataset, serve, answer, rule):
-    server = serve(lambda *_: answer)
-
-    with pytest.raises(DataError, match=f"query 'q01': .*{rule}"):
-        compare(dataset, f"{server.url}?q={{query}}")
-
-
-def test_an_endpoint_that_nobody_serves_is_an_error_of_the_environment(dataset):
-    with pytest.raises(MachineError, match="cannot be reached"):
-        compare(dataset, "http://127.0.0.1:9/search?q={query}")
-
-
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("http://h/s?q=fixed", "never mentions {query}"),
-        ("http://{query}/", "is no address"),
-        ("http://me:secret@h/?q={query}", "may not hold a user"),
-        ("http://h/?q={query}&api_key=papaya12", "everybody on the way"),
-        ('http://127.0.0.1.h/?q={query}#body={"token": "papaya12"}', "everybody on the way"),
-        ("http://h/?q={query}#id=x", "unknown 'id'; did you mean 'ids'"),
-        ("http://h/?q={query}#ids=[[", "cannot be read"),
-        ('http://h/#body={"q": {query}}', "is not JSON"),
-    ],
-)
-def test_an_endpoint_that_cannot_be_asked_is_refused_before_anything_runs(text, rule):
-    with pytest.raises(ConfigError, match=rule):
-        read(text)
-
-
-# Explaining
+    @table("text rule")
+    def test_an_endpoint_that_cannot_be_asked_is_refused_before_anything_runs(self, text, rule):
+        with pytest.raises(ConfigError, match=rule):
+            read(text)
 
 
 def test_a_ranking_is_explained_against_lists_by_places_alone(dataset, lists):
     query = dataset.queries[0].id
     found = explain(dataset, query, "bm25", lambda asked: lists[asked.id], embedder="none").record
-
     before, after = found["configurations"]
     assert [entry["id"] for entry in after["entries"]] == lists[query]
     assert all(entry["signals"] == {} for entry in after["entries"])
@@ -332,10 +224,3 @@ def test_a_ranking_is_explained_against_lists_by_places_alone(dataset, lists):
     kinds = {change["id"]: change["kind"] for change in found["changes"]}
     assert kinds["gone"] == "entered"
     assert {e["id"] for e in before["entries"]} - set(lists[query]) == {i for i, k in kinds.items() if k == "left"}
-
-
-@pytest.mark.parametrize(("before", "label"), [("", "w.txt"), ("mine=", "mine")])
-def test_a_weights_file_of_any_name_has_its_own_label(before, label, tmp_path):
-    (tmp_path / "w.txt").write_text("{}")
-    found = read(f"{before}{tmp_path / 'w.txt'}")
-    assert (found.label, found.kind) == (label, "weights")

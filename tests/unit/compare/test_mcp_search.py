@@ -10,14 +10,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from beside import table
 
+from steelyard.base import errors
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.common.configurations import separate
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
-from steelyard_eval.datasets import load
 from steelyard_eval.extensions.endpoints.mcp_search import McpSearch
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,20 +39,13 @@ LONG = [Entry(f"0f9a{at:04}-2b7c-4f2e", title=f"Note {at}") for at in range(20)]
 
 
 @pytest.fixture(scope="module")
-def dataset():
-    return load(ROOT / "qrels" / "starter")
-
-
-@pytest.fixture(scope="module")
 def lists(dataset):
     """A list a query, the same judged and unjudged entries in each form: text -> ids."""
-    ids = [entry.id for entry in dataset.entries]
-    return {
-        query.text: list(
-            dict.fromkeys([ids[(7 * at) % len(ids)], *sorted(dataset.qrels[query.id])[:4], *ids[at : at + 4]])
-        )
-        for at, query in enumerate(dataset.queries)
-    }
+    ids, found = [entry.id for entry in dataset.entries], {}
+    for at, query in enumerate(dataset.queries):
+        judged = sorted(dataset.qrels[query.id])[:4]
+        found[query.text] = list(dict.fromkeys([ids[(7 * at) % len(ids)], *judged, *ids[at : at + 4]]))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +70,16 @@ def asked(text, timeout=20.0, entries=LONG):
         return session.ask(Query("which", id="q1"), 10), session.notices
 
 
-def test_a_server_is_measured_as_a_function_with_its_lists(dataset, lists, server):
-    found = compare(dataset, {"mine": lambda query: lists[query.text], "today": server("plain")}, embedder="none")
-
+def assert_measured_alike(dataset, lists, text):
+    """The values of a server are those of a function with its lists; what is said of it."""
+    found = compare(dataset, {"mine": lambda query: lists[query.text], "today": text}, embedder="none")
     for measure, values in found.values["mine"].items():
         assert found.values["today"][measure].tolist() == values.tolist()
+    return found
+
+
+def test_a_server_is_measured_as_a_function_with_its_lists(dataset, lists, server):
+    found = assert_measured_alike(dataset, lists, server("plain"))
     notes = [note for note in found.notices if note.startswith("today: ")]
     arguments, most, place = notes
     assert json.loads(arguments.partition("with ")[2]) == {"query": "{query}", "limit": "{limit}"}
@@ -89,24 +87,9 @@ def test_a_server_is_measured_as_a_function_with_its_lists(dataset, lists, serve
     assert "results[*].id" in place
 
 
-@pytest.mark.parametrize(
-    ("form", "place"),
-    [
-        ("structured", "result[*].id"),
-        ("items", "[*].id"),
-        ("wrapped", "data.results[*].entry.id"),
-        ("prose", "what its text mentions"),
-        ("beginnings", "memories[*].id"),
-        ("titles", "entities[*].name"),
-        ("renamed", "results[*].id"),
-        ("odd", "results[*].id"),
-        ("asking", "results[*].id"),
-        ("complaining", "results[*].id"),
-    ],
-)
+@table("form place")
 def test_the_form_of_arguments_and_answers_is_guessed_and_told(server, form, place):
     ids, notices = asked(server(form))
-
     assert ids == [entry.id for entry in LONG[3:0:-1]]
     assert [notice for notice in notices if f" {place}; " in notice]
 
@@ -124,131 +107,71 @@ def is_running(number):
     return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_no_results_are_an_empty_list(server):
-    assert asked(server("nothing"))[0] == []
+class TestServers:
+    def test_arguments_and_paths_are_mapped_by_hand(self, server):
+        text = server("demanding") + '&arguments={"query": "{query}", "project": "a"}&ids=results[1:].id'
+        ids, notices = asked(text)
+        assert ids == [LONG[2].id, LONG[1].id]
+        (notice,) = notices
+        assert "no limit" in notice
 
+    @table("form error rule")
+    def test_what_cannot_be_used_ends_with_one_message(self, server, form, error, rule):
+        with pytest.raises(getattr(errors, error), match=rule):
+            asked(server(form), timeout=2.0 if form in ("silent", "chatter", "pinging") else 30.0)
 
-def test_arguments_and_paths_are_mapped_by_hand(server):
-    text = server("demanding") + '&arguments={"query": "{query}", "project": "a"}&ids=results[1:].id'
-    ids, notices = asked(text)
+    def test_no_results_and_what_is_nested_too_deep_are_empty_lists(self, server):
+        assert [asked(server(form))[0] for form in ("nothing", "deep")] == [[], []]
 
-    assert ids == [LONG[2].id, LONG[1].id]
-    (notice,) = notices
-    assert "no limit" in notice
+    def test_a_path_into_prose_is_refused(self, server):
+        with pytest.raises(DataError, match=r"prose.*ids="):
+            asked(server("prose") + "&ids=results[*].id")
 
+    def test_the_server_and_what_it_started_end_with_the_comparison(self, server, answers):
+        asked(server("family"))
+        running = Path(f"{answers}.pid").read_text().split()
+        for _ in range(1000):  # a killed process takes a moment to go
+            running = [number for number in running if is_running(number)]
+            time.sleep(0.01 if running else 0)
+        assert running == []
 
-@pytest.mark.parametrize(
-    ("form", "error", "rule"),
-    [
-        ("failing", DataError, "query 'q1': failed: 'no such index'"),
-        ("refusing", DataError, "refuses tools/call: .*bad arguments"),
-        ("unclear", DataError, "has no list of ids"),
-        ("surrogate", DataError, "no Unicode"),
-        ("cut", DataError, "which is no message"),
-        ("parts", DataError, "has too many parts"),
-        ("gone", MachineError, "query 'q1' ended .'the index is locked'"),
-        ("silent", MachineError, "gave no whole answer in time"),
-        ("flood", MachineError, "more than 16 MB"),
-        ("chatter", MachineError, "more than 16 MB|in time"),
-        ("pinging", MachineError, "gave no whole answer in time"),
-        ("demanding", ConfigError, "needs 'project'; write its arguments"),
-    ],
-)
-def test_what_cannot_be_used_ends_with_one_message(server, form, error, rule):
-    with pytest.raises(error, match=rule):
-        asked(server(form), timeout=2.0 if form in ("silent", "chatter", "pinging") else 30.0)
+    def test_a_key_in_the_command_is_shown_nowhere(self, dataset, server):
+        header = "-H 'Authorization: Bearer zyxwvuts98765'"
+        keys = f"--api-key 0f9a2b7c1d2e --other x LLM_TOKEN=abcdefgh12345 {header}"
+        text = server("plain").replace("#search", f" {keys}#search")
+        found = compare(dataset, f"today={text}", embedder="none")
+        record = json.dumps(found.record)
+        assert [key in record for key in ("0f9a2b7c1d2e", "abcdefgh12345", "zyxwvuts98765")] == [False] * 3
+        words = shlex.split(read(text).source)
+        masked = ["--api-key", "***", "--other", "x", "LLM_TOKEN=***", "-H", "Authorization: ***#search"]
+        assert words[-len(masked) :] == masked
+        assert McpSearch.of(text).hidden("refuses zyxwvuts98765") == "refuses ***"
 
+    @pytest.mark.parametrize("form", ["echoing", "dying"])
+    @pytest.mark.parametrize("before", [0, 285])
+    def test_a_key_is_masked_before_what_a_server_says_is_cut(self, server, form, before):
+        key = "0f9a2b7c1d2e-secret-0f9a2b7c1d2e"
+        text = server(form).replace("#search", f" {before} --api-key {key}#search")
+        with pytest.raises((DataError, MachineError)) as found:
+            asked(text)
+        assert "failed" in str(found.value) or "ended" in str(found.value)
+        assert not any(key[at : at + 6] in str(found.value) for at in range(len(key) - 5))
 
-def test_what_is_nested_too_deep_is_prose_without_ids(server):
-    assert asked(server("deep"))[0] == []
+    @table("text rule")
+    def test_a_server_that_cannot_be_asked_is_refused_before_anything_runs(self, text, rule):
+        with pytest.raises(ConfigError, match=rule):
+            read(text)
 
+    def test_a_command_or_a_tool_that_is_not_there_is_named(self, dataset, server):
+        with pytest.raises(MachineError, match="/nowhere/serve"):
+            compare(dataset, "mcp:/nowhere/serve#search", embedder="none")
+        with pytest.raises(ConfigError, match=r"'serch'.*'search'"):
+            compare(dataset, server("plain").replace("#search", "#serch"), embedder="none")
 
-def test_a_path_into_prose_is_refused(server):
-    with pytest.raises(DataError, match=r"prose.*ids="):
-        asked(server("prose") + "&ids=results[*].id")
-
-
-def test_the_server_and_what_it_started_end_with_the_comparison(server, answers):
-    asked(server("family"))
-
-    running = Path(f"{answers}.pid").read_text().split()
-    for _ in range(1000):  # a killed process takes a moment to go
-        running = [number for number in running if is_running(number)]
-        time.sleep(0.01 if running else 0)
-    assert running == []
-
-
-def test_a_key_in_the_command_is_shown_nowhere(dataset, server):
-    header = "-H 'Authorization: Bearer zyxwvuts98765'"
-    keys = f"--api-key 0f9a2b7c1d2e --other x LLM_TOKEN=abcdefgh12345 {header}"
-    text = server("plain").replace("#search", f" {keys}#search")
-    found = compare(dataset, f"today={text}", embedder="none")
-
-    assert "0f9a2b7c1d2e" not in json.dumps(found.record)
-    assert "abcdefgh12345" not in json.dumps(found.record)
-    assert "zyxwvuts98765" not in json.dumps(found.record)
-    words = shlex.split(read(text).source)
-    masked = ["--api-key", "***", "--other", "x", "LLM_TOKEN=***", "-H", "Authorization: ***#search"]
-    assert words[-len(masked) :] == masked
-    assert McpSearch.of(text).hidden("refuses zyxwvuts98765") == "refuses ***"
-
-
-@pytest.mark.parametrize("form", ["echoing", "dying"])
-@pytest.mark.parametrize("before", [0, 285])
-def test_a_key_is_masked_before_what_a_server_says_is_cut(server, form, before):
-    key = "0f9a2b7c1d2e-secret-0f9a2b7c1d2e"
-    text = server(form).replace("#search", f" {before} --api-key {key}#search")
-    with pytest.raises((DataError, MachineError)) as found:
-        asked(text)
-
-    assert "failed" in str(found.value) or "ended" in str(found.value)
-    assert not any(key[at : at + 6] in str(found.value) for at in range(len(key) - 5))
-
-
-@pytest.mark.parametrize(
-    ("text", "error", "rule"),
-    [
-        ("mcp:#search", ConfigError, "mcp:COMMAND#TOOL"),
-        ("mcp:serve", ConfigError, "mcp:COMMAND#TOOL"),
-        ("mcp:serve 'a#b", ConfigError, "quote it as in a shell"),
-        ("mcp:serve#search&id=x", ConfigError, "unknown 'id'; did you mean 'ids'"),
-        ("mcp:serve#search&ids=[[", ConfigError, "cannot be read"),
-        ('mcp:serve#search&arguments={"q": 1}', ConfigError, "no JSON object with {query}"),
-        ("mcp:serve#search&arguments={", ConfigError, "is not JSON"),
-    ],
-)
-def test_a_server_that_cannot_be_asked_is_refused_before_anything_runs(text, error, rule):
-    with pytest.raises(error, match=rule):
-        read(text)
-
-
-def test_a_command_or_a_tool_that_is_not_there_is_named(dataset, server):
-    with pytest.raises(MachineError, match="/nowhere/serve"):
-        compare(dataset, "mcp:/nowhere/serve#search", embedder="none")
-    with pytest.raises(ConfigError, match=r"'serch'.*'search'"):
-        compare(dataset, server("plain").replace("#search", "#serch"), embedder="none")
-
-
-def test_a_server_among_others_in_one_text():
-    assert separate('bm25, today=mcp:serve --a x,y#search&arguments={"q": "{query}"}, fts') == [
-        "bm25",
-        'today=mcp:serve --a x,y#search&arguments={"q": "{query}"}',
-        "fts",
-    ]
-    assert (read("today=mcp:serve --a=b#search").label, read("mcp:serve --a=b#search").label) == (
-        "today",
-        "search",
+    @pytest.mark.skipif(
+        not SDK, reason="the SDK is not installed; name a Python that has it in STEELYARD_MCP_PYTHON"
     )
-    assert read(" mcp:serve --a=b#search").label == "search"
-
-
-@pytest.mark.skipif(not SDK, reason="the SDK is not installed; name a Python that has it in STEELYARD_MCP_PYTHON")
-def test_a_server_of_the_official_sdk(dataset, lists, answers, tmp_path):
-    (tmp_path / "serve.py").write_text(SDK_SERVER)
-    command = shlex.join(["env", "-u", "PYTHONPATH", SDK, str(tmp_path / "serve.py"), str(answers)])
-    found = compare(
-        dataset, {"mine": lambda query: lists[query.text], "today": f"mcp:{command}#search"}, embedder="none"
-    )
-
-    for measure, values in found.values["mine"].items():
-        assert found.values["today"][measure].tolist() == values.tolist()
+    def test_a_server_of_the_official_sdk(self, dataset, lists, answers, tmp_path):
+        (tmp_path / "serve.py").write_text(SDK_SERVER)
+        command = shlex.join(["env", "-u", "PYTHONPATH", SDK, str(tmp_path / "serve.py"), str(answers)])
+        assert_measured_alike(dataset, lists, f"mcp:{command}#search")

@@ -118,10 +118,10 @@ def data():
 
 
 @pytest.mark.parametrize("contender", CONTENDERS)
-@pytest.mark.parametrize("labelled", [False, True])
-def test_a_retriever_is_a_contender_as_it_is(data, contender, labelled):
-    found = data.compare({"mine": contender} if labelled else [contender], timed=False).per_query()
-    assert found.iloc[:, -1].round(4).tolist() == [1.0, 0.6309]
+def test_a_retriever_is_a_contender_as_it_is(data, contender):
+    for given, label in (({"mine": contender}, "mine"), ([contender], None)):
+        found = data.compare(given, timed=False).per_query()
+        assert found[label or found.columns[-1]].round(4).tolist() == [1.0, 0.6309]
 
 
 def test_a_dict_of_scores_or_ids_is_a_run_and_a_dict_of_runs_has_labels(data):
@@ -152,16 +152,11 @@ def test_a_configuration_is_a_transformer(data):
         ours.transform(pd.DataFrame({"id": ["q1"]}))
 
 
-# Data sets
+PYTERRIER = ("docno", "qid", "query", ("qid", "docno", "label"))
+IR_MEASURES = ("doc_id", "query_id", "text", ("query_id", "doc_id", "relevance"))  # and ir_datasets
 
 
-@pytest.mark.parametrize(
-    ("doc", "query", "text", "columns"),
-    [
-        ("docno", "qid", "query", ("qid", "docno", "label")),  # PyTerrier
-        ("doc_id", "query_id", "text", ("query_id", "doc_id", "relevance")),  # ir_datasets and ir_measures
-    ],
-)
+@pytest.mark.parametrize(("doc", "query", "text", "columns"), [PYTERRIER, IR_MEASURES])
 def test_tables_load_as_they_are(data, doc, query, text, columns):
     corpus = pd.DataFrame([{doc: id_, "text": own} for id_, own in CORPUS.items()])
     queries = pd.DataFrame([{query: id_, text: own} for id_, own in QUERIES.items()])
@@ -203,15 +198,11 @@ def test_a_data_set_that_ir_datasets_has_loaded(data):
     assert loaded.qrels == data.dataset.qrels
 
 
-class Client:
-    pass
-
-
 @pytest.mark.parametrize(
     ("contender", "line"),
     [
         (object(), "lambda query: "),
-        (Client, "Client(...)"),
+        (Pipeline, "Pipeline(...)"),
         (lambda text: FOUND[text.lower()], "lambda query: search(query.text)"),
         (lambda query, limit: FOUND[query.text], "lambda query: search(query.text)"),
         (lambda query: "m1", "lambda query: "),
@@ -219,29 +210,27 @@ class Client:
         (lambda query: {"a": [1], "b": [2]}, "lambda query: "),
     ],
 )
-def test_what_is_no_contender_says_how_to_wrap_it(contender, line):
-    data = sy.load(CORPUS, QUERIES, QRELS, embedder="none")
+def test_what_is_no_contender_says_how_to_wrap_it(data, contender, line):
     with pytest.raises(sy.ConfigError) as told:
         data.compare([contender], timed=False)
     assert line in str(told.value)
     assert "\n" not in str(told.value)
 
 
-def test_a_query_without_a_text_is_asked_of_nobody():
+def test_a_query_without_a_text_is_asked_of_nobody(data):
     asked = []
     queries = [Query("keys", id="q1"), Query("", id="q2"), Query(" \t", id="q3"), Query(float("nan"), id="q4")]
-    answers = read(lambda query: asked.append(query.text) or ["m1"]).answers(
-        queries, 10, sy.load(CORPUS, {"q1": "keys"}, {"q1": ["m1"]}, embedder="none").dataset
-    )
+    contender = read(lambda query: asked.append(query.text) or ["m1"])
+    answers = contender.answers(queries, 10, data.dataset)
     assert asked == ["keys"]
     assert [len(places) for places in answers.lists] == [1, 0, 0, 0]
     assert any(notice.facts["count"] == 3 for notice in answers.notices)
 
 
-@pytest.mark.parametrize(
-    "queries",
-    [{"q1": None}, {"q1": float("nan")}, {"q1": ""}, {"q1": 3}, pd.DataFrame({"id": ["q1"], "text": [np.nan]})],
-)
+NO_TEXTS = [{"q1": None}, {"q1": float("nan")}, {"q1": ""}, {"q1": 3}]
+
+
+@pytest.mark.parametrize("queries", [*NO_TEXTS, pd.DataFrame({"id": ["q1"], "text": [np.nan]})])
 def test_a_query_that_is_no_text_is_a_fault_of_the_data(queries):
     with pytest.raises(sy.DataError, match="text"):
         sy.load(CORPUS, queries, {"q1": ["m1"]}, embedder="none")

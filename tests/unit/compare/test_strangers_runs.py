@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from beside import table
 from written_set import write_set
 
 import steelyard_eval as sy
@@ -15,7 +16,6 @@ from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import load
 
-BOM = "\ufeff"
 SECOND, FIFTH = 1 / log2(3), 1 / log2(6)
 WORDS = ["harbour", "kettle", "lantern", "meadow", "needle", "orchard", "pepper", "quarry", "ribbon", "saddle"]
 WORDS += ["timber", "velvet"]
@@ -52,76 +52,35 @@ def differences(found):
     return {row[0]: row[1] for row in table.rows}
 
 
-RIGHT = {
-    "equal scores by id, descending": (
-        "k0 0 e01 1\nk2 0 e05 2",
-        "k0 e01 1\nk0 e00 1\nk2 e04 3\nk2 e05 3\nk2 e06 3",
-        [1, SECOND],
-    ),
-    "scores that float32 cannot tell apart": ("k0 0 e01 1", "k0 e01 16777216\nk0 e02 16777217", [SECOND]),
-    "a mark before a run": ("k0 0 e01 1", f"{BOM}k0 Q0 e00 1 2 t\nk0 e01 1", [SECOND]),
-    "a mark before labels, ends of lines of Windows": (
-        f"{BOM}k0 0 e01 1\r\nk1 0 e02 1\r\n",
-        "k0 e00 2\nk0 e01 1",
-        [SECOND, 0],
-    ),
-    "a mark in the middle of a run": ("k0 0 e01 1", f"k0 e00 2\n{BOM}k1 Q0 e02 1 1 t\nk0 e01 1", [SECOND]),
-    "ids with commas and quotes": ('k0 0 a,b_"c"#1 1', 'k0 e00 2\nk0 a,b_"c"#1 1', [SECOND]),
-    "ids with zeros before them": ("k0 0 004 1", "k0 4 2\nk0 004 1", [SECOND]),
-    "a comment before labels": ("# by hand\nk0 0 e01 1", "k0 e01 1", [1]),
-    "the same label twice": ("k0 0 e01 2\nk0 0 e01 2\nk0 0 e02 1", "k0 e01 2\nk0 e02 1", [1]),
-    "a negative grade": ("k0 0 e01 1\nk0 0 e00 -1", "k0 e00 2\nk0 e01 1", [SECOND]),
-    "a whole grade with a point": ("k0 0 e01 1.0\nk0 0 e00 0.0", "k0 e00 2\nk0 e01 1", [SECOND]),
-    "labels that are all 0": ("k0 0 e01 1\nk1 0 e02 0\nk2 0 e05 1", "k0 e01 1\nk1 e02 1\nk2 e05 1", [1, 0, 1]),
-    "a run of nothing": ("k0 0 e01 1", "", [0]),
-    "an ideal of all that is judged": (
-        "".join(f"k0 0 e0{i} 3\n" for i in range(1, 6)),
-        "k0 e01 1",
-        [1 / sum(1 / log2(place + 1) for place in range(1, 6))],
-    ),
-}
+WORTH = {0: 0, 1: 1, "second": SECOND, "first of five": 1 / sum(1 / log2(place + 1) for place in range(1, 6))}
 
 
-@pytest.mark.parametrize(("qrels", "run", "right"), RIGHT.values(), ids=RIGHT)
-def test_a_run_has_the_values_that_are_right_by_hand(qrels, run, right, tmp_path):
-    dataset = world(tmp_path / "w", qrels, ["004", "4", 'a,b_"c"#1'])
-    found = compare(dataset, run_of(tmp_path, run), embedder="none", verify=True)
-    assert list(values_of(found).values()) == pytest.approx(right, abs=1e-12)
-    assert max(filter(None, differences(found).values()), default=0) < 1e-9
+class TestValues:
+    @table("qrels run right")
+    def test_a_run_has_the_values_that_are_right_by_hand(self, qrels, run, right, tmp_path):
+        dataset = world(tmp_path / "w", qrels, ["004", "4", 'a,b_"c"#1'])
+        found = compare(dataset, run_of(tmp_path, run), embedder="none", verify=True)
+        assert list(values_of(found).values()) == pytest.approx([WORTH[one] for one in right], abs=1e-12)
+        assert max(filter(None, differences(found).values()), default=0) < 1e-9
 
+    @table("qrels run place")
+    def test_what_cannot_be_counted_is_refused_by_its_line(self, qrels, run, place, tmp_path):
+        with pytest.raises(DataError, match=place):
+            compare(world(tmp_path / "w", qrels), run_of(tmp_path, run), embedder="none")
 
-@pytest.mark.parametrize(
-    ("qrels", "run", "place"),
-    [
-        ("k0 0 e01 1", "k0 e01 3\nk0 e00 2\nk0 e01 1", "line 3"),
-        ("k0 0 e01 1", "k0 Q0 e00 1 2", "line 1.*must have 6 columns"),
-        ("k0 0 e01 1", "k0 e00 nan\nk0 e01 1", "line 1"),
-        ("k0 0 e01 0.5\nk1 0 e02 1", "k0 e01 1", "qrels.txt:1"),
-        ("k0 e01 5\nk1 e02 1", "k0 e01 1", "qrels.txt:1"),
-    ],
-    ids=["an id twice", "five columns", "NaN", "a fraction", "a first grade beyond 4"],
-)
-def test_what_cannot_be_counted_is_refused_by_its_line(qrels, run, place, tmp_path):
-    with pytest.raises(DataError, match=place):
-        compare(world(tmp_path / "w", qrels), run_of(tmp_path, run), embedder="none")
+    def test_queries_of_a_run_that_the_set_lacks_are_counted(self, tmp_path):
+        dataset = world(tmp_path / "w", "k0 0 e01 1")
+        run = run_of(tmp_path, "k0 e01 1\nstray e01 1\nk3 e02 1")
+        compared = compare(dataset, run, embedder="none").result.notices
+        for found in (compared, save_lists(dataset, {"theirs": run}, tmp_path / "lists")[1]):
+            (told,) = [notice.facts for notice in found if notice.key == "foreign_queries"]
+            assert (told["odd"], told["queries"], told["named"]) == (1, 3, ["'stray'"])
 
-
-def test_queries_of_a_run_that_the_set_lacks_are_counted(tmp_path):
-    dataset = world(tmp_path / "w", "k0 0 e01 1")
-    run = run_of(tmp_path, "k0 e01 1\nstray e01 1\nk3 e02 1")
-    for found in (
-        compare(dataset, run, embedder="none").result.notices,
-        save_lists(dataset, {"theirs": run}, tmp_path / "lists")[1],
-    ):
-        (told,) = [notice.facts for notice in found if notice.key == "foreign_queries"]
-        assert (told["odd"], told["queries"], told["named"]) == (1, 3, ["'stray'"])
-
-
-def test_an_id_twice_in_an_answer_counts_once(tmp_path):
-    dataset = world(tmp_path / "w", "k0 0 e01 1\nk1 0 e02 1\nk1 0 e03 1")
-    found = compare(dataset, {"x": {"k0": ["e01", "e01"], "k1": ["e02", "e02", "e03"]}}, embedder="none")
-    assert list(values_of(found, "x").values()) == [1, 1]
-    assert any(notice.startswith("x: 2 ") for notice in found.notices)
+    def test_an_id_twice_in_an_answer_counts_once(self, tmp_path):
+        dataset = world(tmp_path / "w", "k0 0 e01 1\nk1 0 e02 1\nk1 0 e03 1")
+        found = compare(dataset, {"x": {"k0": ["e01", "e01"], "k1": ["e02", "e02", "e03"]}}, embedder="none")
+        assert list(values_of(found, "x").values()) == [1, 1]
+        assert any(notice.startswith("x: 2 ") for notice in found.notices)
 
 
 class TestEqualScores:
@@ -134,12 +93,12 @@ class TestEqualScores:
         dataset = world(folder / "w", "".join(f"k{i} 0 e00 1\n" for i in range(8)), queries=8)
         flat = "\n".join(f"k{i} e{j:02} 1" for i in range(8) for j in (0, 3, 5, 8, 9))
         steep = "\n".join(f"k{i} e{j:02} {9 - j}" for i in range(8) for j in (1, 0, 2))
-        return dataset, run_of(folder, flat, "flat.run"), run_of(folder, steep, "steep.run"), folder
+        runs = {name: run_of(folder, text, f"{name}.run") for name, text in (("flat", flat), ("steep", steep))}
+        save_lists(dataset, runs, folder / "lists")
+        return dataset, runs, folder / "lists"
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def faces(cls, made):
-        flat = made[1]
+    def faces(self, flat):
+        """What can be given for the same lists."""
         rows = [line.split() for line in Path(flat).read_text(encoding="utf-8").splitlines()]
         scores = {f"k{i}": {row[2]: 1.0 for row in rows if row[0] == f"k{i}"} for i in range(8)}
         order = {query: sorted(own, reverse=True) for query, own in scores.items()}
@@ -153,9 +112,9 @@ class TestEqualScores:
         }
 
     @pytest.mark.parametrize("face", ["run", "mapping", "frame", "lists", "function", "pairs"])
-    def test_every_face_gives_one_value_alone_recorded_and_recommended(self, made, faces, face, tmp_path):
-        dataset, _, steep, _ = made
-        given = {"flat": faces[face], "steep": steep}
+    def test_every_face_gives_one_value_alone_recorded_and_recommended(self, made, face, tmp_path):
+        dataset, runs, _ = made
+        given = {**runs, "flat": self.faces(runs["flat"])[face]}
         alone = compare(dataset, given, embedder="none")
         save_lists(dataset, given, tmp_path / "lists")
         again = compare(dataset, "flat, steep", recording=tmp_path / "lists")
@@ -164,40 +123,22 @@ class TestEqualScores:
         assert means == pytest.approx([FIFTH] * 3)
         assert alone.result.row("steep").against.verdict == again.result.row("steep").against.verdict
 
-    @pytest.mark.parametrize(
-        "strategy",
-        [
-            "weighted_sum(2*flat)",
-            "weighted_sum(1*flat, normalize=minmax)",
-            "weighted_sum(1*flat, normalize=rank)",
-            "rrf(flat)",
-            "borda(flat)",
-            "comb_max(flat)",
-            "rrf(weighted_sum(0.5*flat))",
-            "tiered(flat, min_results=1, then=steep)",
-        ],
-    )
-    def test_a_recorded_list_keeps_its_order_under_every_fusion_of_it_alone(self, made, strategy, tmp_path):
-        dataset, flat, steep, _ = made
-        save_lists(dataset, {"flat": flat, "steep": steep}, tmp_path / "lists")
-        found = compare(dataset, {"x": strategy}, recording=tmp_path / "lists")
+    @table("strategy")
+    def test_a_recorded_list_keeps_its_order_under_every_fusion_of_it_alone(self, made, strategy):
+        found = compare(made[0], {"x": strategy}, recording=made[2])
         assert list(values_of(found, "x").values()) == pytest.approx([FIFTH] * 8)
 
-    def test_ranks_of_a_recorded_list_are_its_places_and_ties_after_fusion_go_by_id(self, made, tmp_path):
-        dataset, flat, steep, _ = made
-        save_lists(dataset, {"flat": flat, "steep": steep}, tmp_path / "lists")
-        found = compare(dataset, {"x": "rrf(flat, steep, k=1)"}, recording=tmp_path / "lists").result
+    def test_ranks_of_a_recorded_list_are_its_places_and_ties_after_fusion_go_by_id(self, made):
+        found = compare(made[0], {"x": "rrf(flat, steep, k=1)"}, recording=made[2]).result
         ids = found.queries[0].lists["x"].entries
         # e00 has 1/(1+5) + 1/(1+1); e09 has 1/2, e08 and e01 1/3 each, e05 and e02 1/4 each, e03 1/5.
         assert ids == ["e00", "e09", "e01", "e08", "e02", "e05", "e03"]
 
-    def test_verification_reads_the_file_that_was_given(self, made, tmp_path, monkeypatch):
-        dataset, flat, _, _ = made
-        monkeypatch.setattr(  # a reader that orders ties otherwise than trec_eval
-            "steelyard_eval.compare.list_contenders.read_run",
-            lambda _: {f"k{i}": [("e00", 1.0)] for i in range(8)},
-        )
-        found = compare(dataset, flat, embedder="none", verify=True)
+    def test_verification_reads_the_file_that_was_given(self, made, monkeypatch):
+        # a reader that orders ties otherwise than trec_eval
+        wrong = {f"k{i}": [("e00", 1.0)] for i in range(8)}
+        monkeypatch.setattr("steelyard_eval.compare.list_contenders.read_run", lambda _: wrong)
+        found = compare(made[0], made[1]["flat"], embedder="none", verify=True)
         assert differences(found)["nDCG@10"] == pytest.approx(1 - FIFTH)
 
 

@@ -1,33 +1,41 @@
 """Loading data sets: what is read, every fault by its place, and how queries are split."""
 
-import functools
 import gzip
 import hashlib
+import io
 import json
 import pickle
 import re
+import shutil
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from click.testing import CliRunner
+from beside import table
+from command_line import run
+from sklearn.metrics import cohen_kappa_score
+from written_set import write_set
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard.base.files import lines, open_unpacked, read_text
+from steelyard.config import SearchConfig
 from steelyard.memory.entry import Entry
 from steelyard.memory.text import render
-from steelyard_eval.cli.main import main
+from steelyard.systems import find_system
+from steelyard_eval.common.configurations import lists_alone
 from steelyard_eval.datasets import check, load, tuning_queries
+from steelyard_eval.datasets.in_memory import load_dict
+from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.datasets.second_labels import judged_twice
+from steelyard_eval.extensions.usage.session import records_of
+from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.recording.saved_runs import keep
 from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result
 
-ENTRIES = [
-    {"id": "e1", "title": "Ann", "text": "Hello", "project": "p", "created_at": "2026-11-20"},
-    {"id": "e2", "title": "Bob", "text": "Bye", "project": "p", "updated_at": "2026-11-22"},
-    {"id": "e3", "title": "Cy", "text": "Well", "project": "other", "tags": ["x", "y"]},
-]
-QUERIES = [
-    {"id": "q1", "text": "greeting", "filter": {"project": "p"}, "split": "train"},
-    {"id": "q2", "text": "parting", "split": "test"},
-]
+TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+ENTRIES, QUERIES = ([row for (row,) in TABLES[name]] for name in ("entries", "queries"))
 QRELS = "q1 0 e1 2\nq1 0 e2 0\nq2 0 e2 1\n"
 MANIFEST = {"name": "tiny", "as_of": "2026-11-22T00:00:00Z", "text_for_embedding": "{title} said: {text}"}
 MIDNIGHT = 1795305600.0  # date -u -d 2026-11-22 +%s
@@ -58,30 +66,24 @@ def write(folder, name, content):
 @pytest.fixture
 def tiny(tmp_path):
     """Return the folder of a sound set with vectors."""
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    write(folder, "dataset.json", MANIFEST)
-    write(folder, "corpus.jsonl", jsonl(ENTRIES))
-    write(folder, "queries.jsonl", jsonl(QUERIES))
-    write(folder, "qrels.txt", QRELS)
+    folder = write_set(tmp_path / "tiny", ENTRIES, QUERIES, QRELS, **MANIFEST)
     for name, rows in VECTOR_FILES.items():
         write(folder, name, vectors(rows))
     return folder
 
 
-def faults_after(folder, **changes):
-    """Faults of the set after files were replaced: corpus="...", queries="...", qrels=..., manifest=..."""
-    names = {
-        "corpus": "corpus.jsonl",
-        "queries": "queries.jsonl",
-        "qrels": "qrels.txt",
-        "manifest": "dataset.json",
-    }
-    for key, content in changes.items():
-        write(folder, names.get(key, key), content)
+def faults_after(folder, changes):
+    """Faults of the set after these files were replaced."""
+    for name, content in changes.items():
+        write(folder, name, content)
     report = check(folder)
     assert report.dataset is None
     return report.faults
+
+
+def sealing(folder, *names):
+    """What `dataset.json` says of these files."""
+    return {"files": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}}
 
 
 class TestSoundSet:
@@ -89,10 +91,9 @@ class TestSoundSet:
         layer = vectors(3)
         layer[1] = 0  # an entry may lack a layer
         write(tiny, "corpus.l0.m.f16.npy", layer)
-        files = {n: hashlib.sha256((tiny / n).read_bytes()).hexdigest() for n in ("qrels.txt", "corpus.m.f16.npy")}
-        write(tiny, "dataset.json", MANIFEST | {"files": files, "license": "MIT"})
+        about = MANIFEST | sealing(tiny, "qrels.txt", "corpus.m.f16.npy") | {"license": "MIT"}
+        write(tiny, "dataset.json", about)
         dataset = load(str(tiny))
-
         assert (dataset.name, dataset.path, dataset.as_of, dataset.licence) == ("tiny", tiny, MIDNIGHT, "MIT")
         assert [e.id for e in dataset.entries] == ["e1", "e2", "e3"]
         assert [q.id for q in dataset.queries] == ["q1", "q2"]
@@ -109,179 +110,118 @@ class TestSoundSet:
             write(tiny, f"{name}.gz", gzip.compress((tiny / name).read_bytes()))
             write(tiny, name, None)
         packed = load(tiny)
-
-        assert packed.entries == plain.entries
-        assert packed.sha256 == plain.sha256
+        assert (packed.entries, packed.sha256) == (plain.entries, plain.sha256)
 
     @pytest.mark.parametrize(
-        ("file", "content", "contents_differ", "vectors_differ"),
+        ("file", "content", "differ"),
         [
-            ("qrels.txt", QRELS + "q1 0 e3 0\n", True, False),
-            ("corpus.jsonl", jsonl(ENTRIES) + "\n", True, False),
-            ("dataset.json", MANIFEST | {"description": "other words"}, False, False),
-            ("queries.m.f16.npy", vectors(2) + np.float16(1), False, True),
+            ("qrels.txt", QRELS + "q1 0 e3 0\n", (True, False)),
+            ("corpus.jsonl", jsonl(ENTRIES) + "\n", (True, False)),
+            ("dataset.json", MANIFEST | {"description": "other words"}, (False, False)),
+            ("queries.m.f16.npy", vectors(2) + np.float16(1), (False, True)),
         ],
     )
-    def test_the_hashes_follow_the_contents_and_the_vectors(
-        self, tiny, file, content, contents_differ, vectors_differ
-    ):
+    def test_the_hashes_follow_the_contents_and_the_vectors(self, tiny, file, content, differ):
         before = load(tiny)
         write(tiny, file, content)
         after = load(tiny)
-
-        assert (after.sha256 != before.sha256) == contents_differ
-        assert (after.vectors_sha256 != before.vectors_sha256) == vectors_differ
+        assert (after.sha256 != before.sha256, after.vectors_sha256 != before.vectors_sha256) == differ
 
     def test_line_ends_byte_order_marks_and_separators_inside_strings_do_no_harm(self, tiny):
         records = [ENTRIES[0], {"id": "e2", "text": "a\u2028b"}, ENTRIES[2]]
         text = "\r\n".join(json.dumps(r, ensure_ascii=False) for r in records)
         write(tiny, "corpus.jsonl", b"\xef\xbb\xbf" + text.encode())
         write(tiny, "qrels.txt", b"\xef\xbb\xbf" + QRELS.replace("\n", "\r\n").encode())
-
         dataset = load(tiny)
-
         assert [e.text for e in dataset.entries] == ["Hello", "a\u2028b", "Well"]
         assert dataset.qrels["q1"]["e1"] == 2
 
 
-class TestFaults:
-    """Each case: what is changed, then the one fault it makes (file, line, field, in value, in rule)."""
+# One fault of each kind: of a file, of a line, of a field of dataset.json, of vectors
 
-    @pytest.mark.parametrize("name", ["dataset.json", "corpus.jsonl", "queries.jsonl"])
-    def test_a_required_file_is_missing(self, tiny, name):
-        faults = faults_after(tiny, **{name: None})
-        assert [(f.file, f.line, f.rule) for f in faults] == [(name, 0, "is missing")]
 
-    def test_a_set_without_labels_is_no_fault(self, tiny):
-        (tiny / "qrels.txt").unlink()
-        report = check(tiny)
-        assert report.dataset.qrels == {}
-        (told,) = report.notices
-        assert told.startswith("2 queries")
+def npy(array):
+    made = io.BytesIO()
+    np.save(made, array)
+    return made.getvalue()
 
-    @pytest.mark.parametrize(
-        ("line", "field", "value", "rule"),
-        [
-            ('{"id": "e2", "text": ', "", '{"id": "e2"', "not valid JSON (Expecting value at column"),
-            ('"e2"', "", "'e2'", "must be a JSON object"),
-            ('{"id": "e2", "importance": NaN}', "", "NaN", "NaN is not a number"),
-            ('{"id": "e2", "x": 1e999}', "", "1e999", "1e999 is too large"),
-            ('{"id": "e2", "x": ' + "[" * 100_000, "", "[[[", "cannot be read"),
-            ('{"id": "e1"}', "id", "'e1'", "id of line 1"),
-            ('{"id": "e2", "title": 7}', "title", "7", "must be a string"),
-            ('{"id": "e2", "created_at": "soon"}', "created_at", "'soon'", "ISO 8601"),
-        ],
-    )
-    def test_a_line_of_the_corpus_is_broken(self, tiny, line, field, value, rule):
-        qrels = "q1 0 e1 2\nq2 0 e3 1\n"
-        corpus = "\n".join([json.dumps(ENTRIES[0]), "", line, json.dumps(ENTRIES[2])])
 
-        [fault] = faults_after(tiny, corpus=corpus, qrels=qrels)
+ARRAY, PACKED = npy(vectors(3)), gzip.compress(jsonl(ENTRIES).encode())
+WITHOUT_VECTORS = dict.fromkeys(VECTOR_FILES)
+PARTS = {
+    "a gzip file": [PACKED[:-12], b"not gzip at all", gzip.compress(b"")[:10] + b"\xff" * 20],
+    "an array": [ARRAY[:-1], ARRAY[:40], b"", ARRAY.replace(b"(3, 4)", b"(9**9)")],
+}
+"""What is cut, empty, of another form, broken."""
 
-        assert (fault.file, fault.line, fault.field) == ("corpus.jsonl", 3, field)
+
+@pytest.mark.parametrize(
+    ("changes", "file", "rule"),
+    [
+        *(({name: None}, name, "is missing") for name in ("dataset.json", "corpus.jsonl", "queries.jsonl")),
+        ({"corpus.jsonl.gz": PACKED}, "corpus.jsonl", "exists beside corpus.jsonl.gz"),
+        ({"qrels.tsv": "q1\te1\t2\n"}, "qrels.txt", "exists beside qrels.tsv"),
+        ({"corpus.jsonl": "\n \n", "qrels.txt": "", **WITHOUT_VECTORS}, "corpus.jsonl", "has no lines"),
+        # judgments and vectors cannot be checked against it
+        *(
+            ({"corpus.jsonl": None, "corpus.jsonl.gz": part}, "corpus.jsonl.gz", "whole gzip file")
+            for part in PARTS["a gzip file"]
+        ),
+        *(({"corpus.m.f16.npy": part}, "corpus.m.f16.npy", "whole .npy file") for part in PARTS["an array"]),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_fault(tiny, changes, file, rule):
+    [fault] = faults_after(tiny, changes)
+    assert (fault.file, fault.line) == (file, 0)
+    assert rule in fault.rule
+
+
+AROUND = {
+    "corpus.jsonl": '{{"id": "e1"}}\n\n{}\n{{"id": "e3"}}',
+    "queries.jsonl": '{{"id": "q1", "text": "t"}}\n\n{}\n',
+    "qrels.txt": "q1 0 e1 2\n\n{}\n",
+}
+"""Files with a place for their third line."""
+
+
+class TestLines:
+    @table("file line field value rule")
+    def test_a_broken_line_is_one_fault(self, tiny, file, line, field, value, rule):
+        content = AROUND[file].format(line.replace("DEEP", "[" * 100_000))
+        [fault] = faults_after(tiny, {"qrels.txt": "q1 0 e1 1\n", file: content})
+        assert (fault.file, fault.line, fault.field) == (file, 3, field)
         assert value in fault.value
         assert rule in fault.rule
         assert fault.remedy
 
     def test_bytes_that_are_not_utf8(self, tiny):
         corpus = jsonl(ENTRIES).encode().replace(b"Bye", b"B\xffe")
-        [fault] = faults_after(tiny, corpus=corpus, qrels="q1 0 e1 1\n")
+        [fault] = faults_after(tiny, {"corpus.jsonl": corpus, "qrels.txt": "q1 0 e1 1\n"})
         column = corpus.split(b"\n")[1].index(b"\xff") + 1
         assert (fault.file, fault.line) == ("corpus.jsonl", 2)
         assert ("0xff" in fault.value, fault.value.split()[-1]) == (True, str(column))
         assert "UTF-8" in fault.rule
 
-    @pytest.mark.parametrize(
-        "packed",
-        [
-            gzip.compress(jsonl(ENTRIES).encode())[:-12],
-            b"not gzip at all",
-            gzip.compress(b"")[:10] + b"\xff" * 20,
-        ],
-        ids=["truncated", "plain", "corrupt"],
-    )
-    def test_a_gzip_file_is_not_whole(self, tiny, packed):
-        """It is one fault: judgments and vectors cannot be checked against it."""
-        faults = faults_after(tiny, **{"corpus.jsonl": None, "corpus.jsonl.gz": packed})
-        assert [(f.file, f.line) for f in faults] == [("corpus.jsonl.gz", 0)]
-        assert "whole gzip file" in faults[0].rule
-
-    @pytest.mark.parametrize(
-        ("file", "content", "exists", "beside"),
-        [
-            ("corpus.jsonl.gz", gzip.compress(jsonl(ENTRIES).encode()), "corpus.jsonl", "corpus.jsonl.gz"),
-            ("qrels.tsv", "q1\te1\t2\n", "qrels.txt", "qrels.tsv"),
-        ],
-    )
-    def test_both_forms_of_a_file(self, tiny, file, content, exists, beside):
-        [fault] = faults_after(tiny, **{file: content})
-        assert (fault.file, fault.rule) == (exists, f"exists beside {beside}")
-
-    def test_a_corpus_without_lines(self, tiny):
-        faults = faults_after(tiny, corpus="\n \n", qrels="")
-        assert ("corpus.jsonl", 0, "has no lines") in [(f.file, f.line, f.rule) for f in faults]
-
-    def test_a_folder_in_the_place_of_a_file(self, tiny):
-        (tiny / "qrels.txt").unlink()
-        (tiny / "qrels.txt").mkdir()
-        [fault] = faults_after(tiny)
-        assert fault.file == "qrels.txt"
-        assert "cannot be read" in fault.rule
-
-    def test_a_file_without_permission_is_no_fault_of_the_data(self, tiny, monkeypatch):
-        def refuse(path):
-            raise PermissionError(13, "Permission denied", str(path))
-
-        monkeypatch.setattr("steelyard.base.files.open_regular", refuse)
-        with pytest.raises(MachineError, match=r"dataset\.json: no permission") as raised:
-            check(tiny)
-        assert raised.value.exit_code == 4
-
-    @pytest.mark.parametrize(
-        ("line", "field", "value", "rule"),
-        [
-            ('{"id": "q2", "text": " \\n"}', "text", "' \\n'", "must not be empty"),
-            ('{"id": "q2"}', "text", "", "is missing"),
-            ('{"id": "q2", "text": "t", "filter": {"projekt": 1}}', "filter", "projekt", "mean 'project'?"),
-            ('{"id": "q1", "text": "t"}', "id", "'q1'", "id of line 1"),
-        ],
-    )
-    def test_a_query_is_broken(self, tiny, line, field, value, rule):
-        queries = json.dumps(QUERIES[0]) + "\n" + line + "\n"
-        [fault] = faults_after(tiny, queries=queries, qrels="q1 0 e1 1\n")
-        assert (fault.file, fault.line, fault.field) == ("queries.jsonl", 2, field)
+    @table("change field value rule")
+    def test_a_field_of_the_manifest_is_wrong(self, tiny, change, field, value, rule):
+        [fault] = faults_after(tiny, {"dataset.json": MANIFEST | change})
+        assert (fault.file, fault.line, fault.field) == ("dataset.json", 0, field)
         assert value in fault.value
         assert rule in fault.rule
 
-    @pytest.mark.parametrize(
-        ("line", "field", "value", "rule"),
-        [
-            ("q1 0 e2", "", "'q1 0 e2'", "must have 4 columns: query iteration entry grade"),
-            ("q1 0 e3 5", "grade", "'5'", "integer in 0..4"),
-            ("q1 0 e3 -2", "grade", "'-2'", "integer in 0..4"),
-            ("q1 0 e3 ٣", "grade", "'\\u0663'", "integer in 0..4"),
-            ("q1 0 e1 1", "grade", "'1'", "contradicts grade 2 given before for query 'q1', entry 'e1'"),
-            ("q9 0 e1 1", "query", "'q9'", "is the id of no query"),
-            ("q1 0 e9 1", "entry", "'e9'", "is the id of no entry"),
-        ],
-    )
-    def test_a_judgment_is_broken(self, tiny, line, field, value, rule):
-        [fault] = faults_after(tiny, qrels=f"q1 0 e1 2\n\n{line}\n")
-        assert (fault.file, fault.line, fault.field, fault.value) == ("qrels.txt", 3, field, value)
-        assert rule in fault.rule
-
-    def test_a_faulty_entry_can_still_be_judged(self, tiny):
-        """One fault is reported, not a second one for each line that names the entry."""
-        corpus = jsonl([ENTRIES[0], {"id": "e2", "title": 7}, ENTRIES[2]])
-        assert [f.field for f in faults_after(tiny, corpus=corpus)] == ["title"]
-
-    def test_feedback_that_is_not_json(self, tiny):
-        [fault] = faults_after(tiny, **{"feedback.jsonl": '{"schema_version": 1, "query_id": "q1"}\n{\n'})
-        assert (fault.file, fault.line) == ("feedback.jsonl", 2)
-        assert load(tiny).feedback == tiny / "feedback.jsonl"  # only learning reads it, and sets such lines aside
+    def test_broken_json_is_placed_at_its_line(self, tiny):
+        [fault] = faults_after(tiny, {"dataset.json": '{\n "name": "tiny",\n "as_of" "2026"\n}'})
+        assert (fault.file, fault.line, fault.value) == ("dataset.json", 3, """' "as_of" "2026"'""")
+        assert "Expecting ':' delimiter" in fault.rule
 
 
-class TestVectorFaults:
+def unfit(rows, number):
+    array = vectors(rows)
+    array[1, 2] = number
+    return array
+
+
+class TestVectors:
     @pytest.mark.parametrize(
         ("file", "array", "field", "value", "rule"),
         [
@@ -290,35 +230,33 @@ class TestVectorFaults:
             ("queries.m.f16.npy", vectors(3), "rows", "3", "must be 2, the lines of queries"),
             ("corpus.m.f16.npy", vectors(3).ravel(), "shape", "(12,)", "must have two dimensions"),
             ("queries.m.f16.npy", vectors(2)[:, :3], "dimension", "4", "differs from 3 in queries.m.f16.npy"),
+            *((file, unfit(rows, np.nan), "row 1", "", "infinity (1 such") for file, rows in VECTOR_FILES.items()),
+            *(
+                (file, unfit(rows, -np.inf), "row 1", "", "infinity (1 such")
+                for file, rows in VECTOR_FILES.items()
+            ),
+            ("corpus.m.f16.npy", vectors(3) * np.float16(0), "row 0", "", "is all zeros"),
+            ("queries.m.f16.npy", vectors(2) * np.float16([[1], [0]]), "row 1", "", "is all zeros"),
         ],
     )
-    def test_the_form_is_wrong(self, tiny, file, array, field, value, rule):
-        faults = faults_after(tiny, **{file: array})
-        fault = faults[0]
-        assert (fault.line, fault.field, fault.value) == (0, field, value)
-        assert rule in fault.rule
-        if field == "dimension":
-            assert [f.file for f in faults] == ["corpus.l0.m.f16.npy", "corpus.m.f16.npy"]
-        else:
-            assert [f.file for f in faults] == [file]
+    def test_vectors_of_a_wrong_form_are_one_fault(self, tiny, file, array, field, value, rule, monkeypatch):
+        monkeypatch.setattr("steelyard_eval.datasets.assembly._BLOCK", 1)  # row 1 is beyond the first block
+        faults = faults_after(tiny, {file: array})
+        # one dimension for all: it is the others' that differs from that of the queries
+        places = ["corpus.l0.m.f16.npy", "corpus.m.f16.npy"] if field == "dimension" else [file]
+        assert [(f.file, f.line, f.field) for f in faults] == [(place, 0, field) for place in places]
+        assert value in faults[0].value
+        assert rule in faults[0].rule
 
-    @pytest.mark.parametrize("file", list(VECTOR_FILES))
-    @pytest.mark.parametrize("number", [np.nan, -np.inf])
-    def test_a_row_is_not_finite(self, tiny, file, number, monkeypatch):
-        monkeypatch.setattr("steelyard_eval.datasets.assembly._BLOCK", 1)  # the row is beyond the first block
-        array = vectors(VECTOR_FILES[file])
-        array[1, 2] = number
-        [fault] = faults_after(tiny, **{file: array})
-        assert (fault.file, fault.line, fault.field) == (file, 0, "row 1")
-        assert "infinity (1 such" in fault.rule
+    def test_pickled_objects_are_refused_and_never_run(self, tiny, tmp_path):
+        class Bomb:
+            def __reduce__(self):
+                return (tmp_path.__class__.touch, (tmp_path / "boom",))
 
-    @pytest.mark.parametrize(("file", "zeros", "first"), [("corpus", slice(None), 0), ("queries", 1, 1)])
-    def test_a_row_is_all_zeros(self, tiny, file, zeros, first):
-        array = vectors(VECTOR_FILES[f"{file}.m.f16.npy"])
-        array[zeros] = 0
-        [fault] = faults_after(tiny, **{f"{file}.m.f16.npy": array})
-        assert (fault.file, fault.line, fault.field) == (f"{file}.m.f16.npy", 0, f"row {first}")
-        assert "is all zeros" in fault.rule
+        for content in (np.array([[Bomb()] * 4] * 3, dtype=object), pickle.dumps(Bomb())):
+            faults = faults_after(tiny, {"corpus.m.f16.npy": content})
+            assert [f.file for f in faults] == ["corpus.m.f16.npy"]
+        assert not (tmp_path / "boom").exists()
 
     def test_an_imported_entry_without_a_vector_has_zeros_and_is_counted(self, tiny):
         """In other sets a row of zeros is a vector that was lost on the way."""
@@ -330,106 +268,82 @@ class TestVectorFaults:
         assert report.faults == ()
         assert any(note.startswith("1 entry") and "vector of 'm'" in note for note in report.notices)
 
-    @pytest.mark.parametrize(
-        "cut", [lambda b: b[:-1], lambda b: b[:40], lambda b: b"", lambda b: b.replace(b"(3, 4)", b"(9**9)")]
-    )
-    def test_a_truncated_or_broken_file(self, tiny, cut):
-        content = cut((tiny / "corpus.m.f16.npy").read_bytes())
-        [fault] = faults_after(tiny, **{"corpus.m.f16.npy": content})
-        assert fault.file == "corpus.m.f16.npy"
-        assert "whole .npy file" in fault.rule
+    def test_a_set_without_labels_is_no_fault_and_a_folder_in_their_place_is(self, tiny):
+        (tiny / "qrels.txt").unlink()
+        report = check(tiny)
+        assert report.dataset.qrels == {}
+        (told,) = report.notices
+        assert told.startswith("2 queries")
+        (tiny / "qrels.txt").mkdir()
+        [fault] = faults_after(tiny, {})
+        assert (fault.file, "cannot be read" in fault.rule) == ("qrels.txt", True)
 
-    def test_pickled_objects_are_refused_and_never_run(self, tiny, tmp_path):
-        class Bomb:
-            def __reduce__(self):
-                return (tmp_path.__class__.touch, (tmp_path / "boom",))
+    def test_a_file_without_permission_is_no_fault_of_the_data(self, tiny, monkeypatch):
+        def refuse(path):
+            raise PermissionError(13, "Permission denied", str(path))
 
-        objects = np.array([[Bomb()] * 4] * 3, dtype=object)
-        array_faults = faults_after(tiny, **{"corpus.m.f16.npy": objects})
-        pickle_faults = faults_after(tiny, **{"corpus.m.f16.npy": pickle.dumps(Bomb())})
+        monkeypatch.setattr("steelyard.base.files.open_regular", refuse)
+        with pytest.raises(MachineError, match=r"dataset\.json: no permission") as raised:
+            check(tiny)
+        assert raised.value.exit_code == 4
 
-        assert not (tmp_path / "boom").exists()
-        for faults in (array_faults, pickle_faults):
-            assert [f.file for f in faults] == ["corpus.m.f16.npy"]
+    def test_a_faulty_entry_can_still_be_judged(self, tiny):
+        """One fault is reported, not a second one for each line that names the entry."""
+        corpus = jsonl([ENTRIES[0], {"id": "e2", "title": 7}, ENTRIES[2]])
+        assert [f.field for f in faults_after(tiny, {"corpus.jsonl": corpus})] == ["title"]
 
-
-class TestManifestFaults:
-    @pytest.mark.parametrize(
-        ("change", "field", "value", "rule"),
-        [
-            ({"name": ""}, "name", "", "is missing or empty"),
-            ({"name": 5}, "name", "5", "must be a string"),
-            ({"as_of": "soon"}, "as_of", "'soon'", "ISO 8601"),
-            ({"report_split": "tset"}, "report_split", "'tset'", "split of no query (there are: test, train)"),
-            ({"text_for_embedding": "{titel}"}, "text_for_embedding", "{titel}", "mean 'title'?"),
-            ({"text_for_embedding": "{text.__class__}"}, "text_for_embedding", "", "unknown template field"),
-            ({"text_for_embedding": "{text!r}"}, "text_for_embedding", "", "has a format '!r'"),
-            ({"text_for_embedding": "{text"}, "text_for_embedding", "{text", "is broken"),
-            ({"text_for_embedding": "text"}, "text_for_embedding", "text", "names no field"),
-            ({"system": "weighted_sum(1*"}, "system", "weighted_sum(1*", "is no system, no strategy"),
-            ({"files": ["qrels.txt"]}, "files", "qrels", "must be an object"),
-            ({"files": {"qrels.txt": "00"}}, "files['qrels.txt']", "'00'", "differs from the file's SHA-256"),
-            ({"files": {"qrels.txt": None}}, "files['qrels.txt']", "None", "differs from the file's SHA-256"),
-            ({"files": {"../x": "00"}}, "files['../x']", "", "plain name"),
-            ({"files": {"a\\b": "00"}}, "files['a\\\\b']", "", "plain name"),
-            ({"files": {"gone": "00"}}, "files['gone']", "", "names a file that is missing"),
-        ],
-    )
-    def test_a_field_is_wrong(self, tiny, change, field, value, rule):
-        [fault] = faults_after(tiny, manifest=MANIFEST | change)
-        assert (fault.file, fault.line, fault.field) == ("dataset.json", 0, field)
-        assert value in fault.value
-        assert rule in fault.rule
-
-    def test_broken_json_is_placed_at_its_line(self, tiny):
-        [fault] = faults_after(tiny, manifest='{\n "name": "tiny",\n "as_of" "2026"\n}')
-        assert (fault.file, fault.line) == ("dataset.json", 3)
-        assert fault.value == """' "as_of" "2026"'"""
-        assert "Expecting ':' delimiter" in fault.rule
+    def test_feedback_that_is_not_json(self, tiny):
+        [fault] = faults_after(tiny, {"feedback.jsonl": '{"schema_version": 1, "query_id": "q1"}\n{\n'})
+        assert (fault.file, fault.line) == ("feedback.jsonl", 2)
+        assert load(tiny).feedback == tiny / "feedback.jsonl"  # only learning reads it, and sets such lines aside
 
 
-class TestAccepting:
-    """`check --accept` takes files that were changed on purpose; nothing else does."""
+# `check --accept` takes files that were changed on purpose; nothing else does
 
-    @pytest.fixture
-    def sealed(self, tiny, monkeypatch):
-        monkeypatch.setenv("STEELYARD_RUNS", "on")
-        names = ("corpus.jsonl", "qrels.txt", "queries.jsonl")
-        hashes = {name: hashlib.sha256((tiny / name).read_bytes()).hexdigest() for name in names}
-        write(tiny, "dataset.json", MANIFEST | {"files": hashes})
-        return tiny
 
-    def accept(self, folder):
-        done = CliRunner().invoke(main, ["check", str(folder), "--accept", "--json"])
-        return done.exit_code, json.loads(done.stdout)["changes"]
+@pytest.fixture
+def sealed(tiny, monkeypatch):
+    monkeypatch.setenv("STEELYARD_RUNS", "on")
+    write(tiny, "dataset.json", MANIFEST | sealing(tiny, "corpus.jsonl", "qrels.txt", "queries.jsonl"))
+    return tiny
 
-    def test_a_label_and_a_text_that_were_changed(self, sealed):
-        keep(load(sealed), Result("compare", Answer("alone"), Provenance("t", DataFacts("x"))))
-        write(sealed, "qrels.txt", QRELS.replace("q1 0 e1 2", "q1 0 e1 3"))
 
-        [fault] = check(sealed).faults
-        assert fault.remedy.endswith(f"steelyard check {sealed} --accept")
-        code, (accepted, since) = self.accept(sealed)
-        assert (code, accepted, "1 changed ('q1 e1')" in since) == (0, "accepted: qrels.txt", True)
-        assert load(sealed).qrels["q1"]["e1"] == 3
+def accept(folder):
+    found = run("check", folder, "--accept", "--json")
+    return found.exit_code, json.loads(found.stdout)["changes"]
 
-        write(sealed, "corpus.jsonl", jsonl(ENTRIES).replace("Hello", "Goodbye"))
-        code, told = self.accept(sealed)
-        assert (code, told[0]) == (0, "accepted: corpus.jsonl")
-        assert any("corpus.l0.m.f16.npy, corpus.m.f16.npy;" in one for one in told)  # made of the text before
 
-        write(sealed, "qrels.txt", None)
-        code, told = self.accept(sealed)
-        assert (code, "qrels.txt" in told[0], "gone" in told[0]) == (0, True, True)
-        assert "qrels.txt" not in json.loads((sealed / "dataset.json").read_text())["files"]
+def test_a_label_and_a_text_that_were_changed(sealed):
+    keep(load(sealed), Result("compare", Answer("alone"), Provenance("t", DataFacts("x"))))
+    write(sealed, "qrels.txt", QRELS.replace("q1 0 e1 2", "q1 0 e1 3"))
+    [fault] = check(sealed).faults
+    assert fault.remedy.endswith(f"steelyard check {sealed} --accept")
+    code, (accepted, since) = accept(sealed)
+    assert (code, accepted, "1 changed ('q1 e1')" in since) == (0, "accepted: qrels.txt", True)
+    assert load(sealed).qrels["q1"]["e1"] == 3
+    write(sealed, "corpus.jsonl", jsonl(ENTRIES).replace("Hello", "Goodbye"))
+    code, told = accept(sealed)
+    assert (code, told[0]) == (0, "accepted: corpus.jsonl")
+    assert any("corpus.l0.m.f16.npy, corpus.m.f16.npy;" in one for one in told)  # made of the text before
+    write(sealed, "qrels.txt", None)
+    code, told = accept(sealed)
+    assert (code, "qrels.txt" in told[0], "gone" in told[0]) == (0, True, True)
+    assert "qrels.txt" not in json.loads((sealed / "dataset.json").read_text())["files"]
 
-    def test_nothing_is_written_while_there_are_other_faults(self, sealed):
-        write(sealed, "qrels.txt", "nobody 0 nothing 1\n")
-        before = (sealed / "dataset.json").read_bytes()
 
-        code, (told,) = self.accept(sealed)
-        assert (code, "nothing" in told) == (2, True)
-        assert (sealed / "dataset.json").read_bytes() == before
+def test_nothing_is_written_while_there_are_other_faults(sealed):
+    write(sealed, "qrels.txt", "nobody 0 nothing 1\n")
+    before = (sealed / "dataset.json").read_bytes()
+    code, (told,) = accept(sealed)
+    assert (code, "nothing" in told) == (2, True)
+    assert (sealed / "dataset.json").read_bytes() == before
+
+
+def refusal(folder):
+    """The lines of the message that refuses a set."""
+    with pytest.raises(DataError) as raised:
+        load(folder)
+    return str(raised.value).splitlines()
 
 
 class TestMessages:
@@ -439,34 +353,20 @@ class TestMessages:
         write(tiny, "queries.jsonl", jsonl([QUERIES[0], QUERIES[1] | {"text": ""}]))
         write(tiny, "qrels.txt", QRELS + "q7 0 e8 9\n")
         write(tiny, "corpus.m.f16.npy", vectors(2))
-        with pytest.raises(DataError) as raised:
-            load(tiny)
-        first, *lines = str(raised.value).splitlines()
-
+        first, *lines = refusal(tiny)
         # e1 stands on the broken line, so the judgment of it names an entry that is not there.
         assert first == f"{tiny}: 8 faults"
-        assert [line.split(": ")[0] for line in lines] == [
-            "corpus.jsonl:1",
-            "corpus.m.f16.npy",
-            "dataset.json",
-            "qrels.txt:1",
-            "qrels.txt:4",
-            "qrels.txt:4",
-            "qrels.txt:4",
-            "queries.jsonl:2",
-        ]
+        places = ["corpus.jsonl:1", "corpus.m.f16.npy", "dataset.json", "qrels.txt:1", *["qrels.txt:4"] * 3]
+        assert [line.split(": ")[0] for line in lines] == [*places, "queries.jsonl:2"]
         assert lines == [str(fault) for fault in check(tiny).faults]
 
     def test_three_faults_of_each_rule_are_shown_and_the_others_counted(self, tiny):
         write(tiny, "qrels.txt", "".join(f"q1 0 none{n} 1\n" for n in range(1053)) + "q1 0 e1 9\n")
-        with pytest.raises(DataError) as raised:
-            load(tiny)
-        lines = str(raised.value).splitlines()
-        assert lines[0].endswith(": 1054 faults")
-        assert [line.split(" ")[0] for line in lines[1:]] == [
-            *("qrels.txt:1:", "qrels.txt:2:", "qrels.txt:3:", "...", "qrels.txt:1054:")
-        ]
-        assert ("1050 more" in lines[4], lines[4].endswith("line 1053")) == (True, True)
+        first, *lines = refusal(tiny)
+        assert first.endswith(": 1054 faults")
+        places = ["qrels.txt:1:", "qrels.txt:2:", "qrels.txt:3:", "...", "qrels.txt:1054:"]
+        assert [line.split(" ")[0] for line in lines] == places
+        assert ("1050 more" in lines[3], lines[3].endswith("line 1053")) == (True, True)
 
     def test_the_folder_is_missing(self, tmp_path):
         with pytest.raises(DataError, match=r"does not exist\."):
@@ -475,24 +375,21 @@ class TestMessages:
     def test_hostile_text_reaches_no_terminal(self, tiny):
         escape = "\x1b]0;owned\x07\x1b[31m"
         corpus = jsonl(ENTRIES) + json.dumps({"id": escape + " x", escape: 1, "title": [escape]}) + "\n"
+        about = {"files": {escape: escape}, "report_split": escape, "text_for_embedding": "{" + escape + "}"}
         qrels = QRELS + f"q1 0 {escape} 1\n"
-        manifest = MANIFEST | {"files": {escape: escape}, "report_split": escape}
-        manifest |= {"text_for_embedding": "{" + escape + "}"}
-        report_faults = faults_after(tiny, corpus=corpus, qrels=qrels, manifest=manifest)
-        printed = "\n".join([*map(str, report_faults), *check(tiny).notices])
-        assert len(report_faults) == 8  # two of the line's fields, the judgment, rows twice, three of dataset.json
-        assert printed.replace("\n", "").isprintable()
+        faults = faults_after(tiny, {"corpus.jsonl": corpus, "qrels.txt": qrels, "dataset.json": MANIFEST | about})
+        assert len(faults) == 8  # two of the line's fields, the judgment, rows twice, three of dataset.json
+        assert "".join([*map(str, faults), *check(tiny).notices]).replace("\n", "").isprintable()
+
+
+OTHER_NAMES = [{"id": "doc_id"}, {"text": "Body"}, {"text": "txet"}, {"id": "_key", "text": "content"}]
 
 
 class TestNames:
-    """Names that are nearly those of the format."""
-
-    @pytest.mark.parametrize(
-        "names", [{"id": "doc_id"}, {"text": "Body"}, {"text": "txet"}, {"id": "_key", "text": "content"}]
-    )
+    @pytest.mark.parametrize("names", OTHER_NAMES)
     def test_a_field_under_another_name_is_one_fault_and_judgments_are_none(self, tiny, names):
         renamed = [{names.get(key, key): value for key, value in e.items()} for e in ENTRIES]
-        found = faults_after(tiny, corpus=jsonl(renamed))
+        found = faults_after(tiny, {"corpus.jsonl": jsonl(renamed)})
         assert [(f.file, f.line, f.field) for f in found] == [("corpus.jsonl", 0, own) for own in names]
         assert all(repr(names[f.field]) in f.rule and repr(names[f.field]) in f.remedy for f in found)
 
@@ -503,157 +400,98 @@ class TestNames:
         told = load(tiny).notices
         assert any(one.endswith("'title' by 'titel'?") for one in told)
         assert any(one.startswith("1 .npy file") for one in told)
-        found = faults_after(tiny, queries=jsonl([{"id": "q1", "query": "x"}, QUERIES[1]]))
+        found = faults_after(tiny, {"queries.jsonl": jsonl([{"id": "q1", "query": "x"}, QUERIES[1]])})
         assert "you mean `text`" in found[0].remedy
 
     def test_a_misspelled_key_of_the_manifest_is_a_fault(self, tiny):
-        manifest = {"name": "tiny", "as-of": "2026-11-22", "text_for_embeding": "{text}", "citation": "someone"}
-        found = faults_after(tiny, manifest=manifest)
-        assert [(f.field, f.rule.rpartition(" ")[2]) for f in found] == [
-            ("'as-of'", "'as_of'?"),
-            ("'text_for_embeding'", "'text_for_embedding'?"),
-        ]
+        about = {"name": "tiny", "as-of": "2026-11-22", "text_for_embeding": "{text}", "citation": "someone"}
+        found = [(f.field, f.rule.rpartition(" ")[2]) for f in faults_after(tiny, {"dataset.json": about})]
+        assert found == [("'as-of'", "'as_of'?"), ("'text_for_embeding'", "'text_for_embedding'?")]
 
-
-class TestQrelsOfThreeColumns:
-    @pytest.mark.parametrize("file", ["qrels.tsv", "qrels.txt"])
     @pytest.mark.parametrize("header", ["", "query-id\tcorpus-id\tscore\n"])
-    def test_they_are_read_with_and_without_a_header(self, tiny, file, header):
+    def test_judgments_of_three_columns_are_read_with_and_without_a_header(self, tiny, header):
         before = load(tiny).qrels
         write(tiny, "qrels.txt", None)
-        write(tiny, file, header + "q1\te1\t2\nq1\te2\t0\nq2\te2\t1\n")
+        write(tiny, "qrels.tsv", header + "q1\te1\t2\nq1\te2\t0\nq2\te2\t1\n")
         assert load(tiny).qrels == before
 
-    def test_columns_that_change_are_a_fault(self, tiny):
-        [fault] = faults_after(tiny, qrels="q1 e1 2\nq1 0 e2 0\n")
-        assert (fault.line, "3 columns" in fault.rule) == (2, True)
+
+def notices(folder, **changes):
+    for name, content in changes.items():
+        write(folder, f"{name}.jsonl", jsonl(content))
+    return load(folder).notices
 
 
-LINKS = [{"type": "next", "target": "e3"}, {"type": "next", "target": "e7"}]
-RELATED = [ENTRIES[0] | {"relations": LINKS}, ENTRIES[1] | {"superseded_by": "e8"}, ENTRIES[2]]
-LOGGED = [QUERIES[0], QUERIES[1] | {"split": "log"}]
-DENIED = [QUERIES[0] | {"answerable": False}, *QUERIES[1:]]
+def changed(records, changes):
+    return [record | changes.get(record["id"], {}) for record in records]
 
 
 class TestNotices:
-    def notices(self, folder, **changes):
-        for name, content in changes.items():
-            write(folder, f"{name}.jsonl", jsonl(content))
-        return load(folder).notices
-
-    @pytest.mark.parametrize(
-        ("corpus", "queries", "qrels", "counts"),
-        [
-            (RELATED, QUERIES, QRELS, ["2 relations"]),
-            (ENTRIES, [q | {"group": "g"} for q in QUERIES], QRELS, ["1 group"]),
-            ([ENTRIES[0] | {"text": ""}, ENTRIES[1], {"id": "e3"}], QUERIES, QRELS, ["1 entry", "1 entry"]),
-            (ENTRIES, QUERIES, "q1 0 e1 1\n", ["1 query"]),
-            (ENTRIES, LOGGED, "q1 0 e1 1\n", []),  # a log has feedback, and is not among those measured
-            # e3 is in another project than the scope of q1
-            (ENTRIES, QUERIES, "q1 0 e1 1\nq1 0 e3 1\nq2 0 e3 1\n", ["1 relevant"]),
-            (ENTRIES, QUERIES, "q1 0 e1 1\nq1 0 e3 0\nq2 0 e3 1\n", []),
-            (ENTRIES, DENIED, "q1 0 e1 1\nq2 0 e1 1\n", ["1 query"]),
-            (ENTRIES, DENIED, "q1 0 e1 0\nq2 0 e1 1\n", []),
-        ],
-    )
-    def test_what_may_be_meant_otherwise_is_counted(self, tiny, corpus, queries, qrels, counts):
-        write(tiny, "qrels.txt", qrels)
-        told = self.notices(tiny, corpus=corpus, queries=queries)
+    @table("entries queries qrels counts")
+    def test_what_may_be_meant_otherwise_is_counted(self, tiny, entries, queries, qrels, counts):
+        write(tiny, "qrels.txt", qrels or QRELS)
+        told = notices(tiny, corpus=changed(ENTRIES, entries), queries=changed(QUERIES, queries))
         assert [" ".join(one.split()[:2]) for one in told] == counts
 
     def test_unknown_fields_are_counted_and_kept(self, tiny):
         entries = [ENTRIES[0] | {"turn": 1, "mood": "x"}, ENTRIES[1] | {"turn": 2}, ENTRIES[2]]
-        queries = [QUERIES[0] | {"answer": "yes"}, QUERIES[1]]
-        kept, left = self.notices(tiny, corpus=entries, queries=queries)
+        kept, left = notices(tiny, corpus=entries, queries=[QUERIES[0] | {"answer": "yes"}, QUERIES[1]])
         assert (kept[:9], kept.endswith("'mood', 'turn'")) == ("2 entries", True)
         assert (left[:7], left.endswith("'answer'")) == ("1 query", True)
         assert load(tiny).entries[0].extra == {"turn": 1, "mood": "x"}
 
     def test_fields_of_a_store_that_was_imported_are_meant_unless_they_look_misspelt(self, tiny):
-        about = json.loads((tiny / "dataset.json").read_text())
-        write(tiny, "dataset.json", json.dumps(about | {"source": {"kind": "markdown", "path": "notes"}}))
-        assert self.notices(tiny, corpus=[ENTRIES[0] | {"front_matter": {}}, *ENTRIES[1:]]) == ()
+        write(tiny, "dataset.json", MANIFEST | {"source": {"kind": "markdown", "path": "notes"}})
+        assert notices(tiny, corpus=[ENTRIES[0] | {"front_matter": {}}, *ENTRIES[1:]]) == ()
         bare = [{key: value for key, value in entry.items() if key != "title"} for entry in ENTRIES]
-        (told,) = self.notices(tiny, corpus=[bare[0] | {"front_matter": {}, "titel": "x"}, *bare[1:]])
+        (told,) = notices(tiny, corpus=[bare[0] | {"front_matter": {}, "titel": "x"}, *bare[1:]])
         assert told.endswith("'title' by 'titel'?") and "'front_matter', 'titel';" in told
 
-
-class TestClock:
-    @pytest.mark.parametrize(
-        ("changes", "asked", "as_of", "told"),
-        [
-            ({}, None, MIDNIGHT, "2026-11-22T00:00:00Z"),  # without as_of it is the latest date
-            ({}, "2026-11-23", MIDNIGHT + 86400, "2026-11-23T00:00:00Z"),
-            ({"created_at": None, "updated_at": None}, None, 0.0, "1970-01-01"),
-            ({"created_at": "2062-03-01"}, None, None, "'e1'; the next"),  # one that stands alone is named
-        ],
-    )
-    def test_it_is_the_latest_date(self, tiny, changes, asked, as_of, told):
+    @table("changes asked as_of told")
+    def test_the_clock_is_the_latest_date(self, tiny, changes, asked, as_of, told):
         write(tiny, "dataset.json", {"name": "tiny"})
         write(tiny, "queries.jsonl", jsonl([QUERIES[0] | {"asked_at": asked}, QUERIES[1]]))
-        every = None in changes.values()
-        write(tiny, "corpus.jsonl", jsonl(e | changes if every or e is ENTRIES[0] else e for e in ENTRIES))
+        whose = ["e1", "e2", "e3"] if None in changes.values() else ["e1"]
+        write(tiny, "corpus.jsonl", jsonl(changed(ENTRIES, dict.fromkeys(whose, changes))))
         dataset = load(tiny)
         assert as_of is None or dataset.as_of == as_of
         assert told in dataset.notices[0] and len(dataset.notices) == 1
 
 
-class TestRecipe:
-    entry = Entry("e1", title="{text}", text="Hi", tags=("a", "b"))
+@table("template text")
+def test_fields_are_filled_in_once_and_a_line_of_empty_fields_is_left_out(template, text):
+    assert render(template, Entry("e1", title="{text}", text="Hi", tags=("a", "b"))) == text
 
-    @pytest.mark.parametrize(
-        ("template", "text"),
-        [
-            ("{title} said: {text} [{tags}]", "{text} said: Hi [a b]"),  # braces in the data stay as they are
-            ("{{{l0}}}|{id}", "{}|e1"),
-            ("{why}\n{text}\n{context}", "Hi"),
-            ("{text}\n{why}\n{tags}", "Hi\na b"),
-            ("{why}: {context}\n{text}", "Hi"),
-            ("head\n\n{why}\n{text}\n", "head\n\nHi\n"),
-            ("{why}", ""),
-        ],
-    )
-    def test_fields_are_filled_in_once_and_a_line_of_empty_fields_is_left_out(self, template, text):
-        assert render(template, self.entry) == text
 
-    @pytest.mark.parametrize("template", ["{importance}", "{relations}", "{0}", "{text:{title}}"])
-    def test_only_plain_text_fields_may_be_named(self, template):
-        with pytest.raises(ConfigError, match="template field"):
-            render(template, self.entry)
+@pytest.mark.parametrize("template", ["{importance}", "{relations}", "{0}", "{text:{title}}"])
+def test_only_plain_text_fields_may_be_named(template):
+    with pytest.raises(ConfigError, match="template field"):
+        render(template, Entry("e1"))
+
+
+@pytest.fixture
+def beir(tmp_path):
+    folder = tmp_path / "nano"
+    (folder / "qrels").mkdir(parents=True)
+    corpus = [{"_id": f"d{n}", "title": "T", "text": "x", "metadata": {"n": n}} for n in range(3)]
+    write(folder, "corpus.jsonl", jsonl(corpus))
+    write(folder, "queries.jsonl", jsonl({"_id": f"q{n}", "text": f"why {n}", "metadata": {}} for n in range(4)))
+    header = "query-id\tcorpus-id\tscore\n"
+    write(folder, "qrels/train.tsv", header + "q0\td0\t1\n")
+    write(folder, "qrels/test.tsv", header + "q1\td1\t1\nq1\td2\t2\nq2\td0\t0\n")
+    return folder
 
 
 class TestBeir:
-    @pytest.fixture
-    def beir(self, tmp_path):
-        folder = tmp_path / "nano"
-        (folder / "qrels").mkdir(parents=True)
-        corpus = [{"_id": f"d{n}", "title": "T", "text": "x", "metadata": {"n": n}} for n in range(3)]
-        write(folder, "corpus.jsonl", jsonl(corpus))
-        write(
-            folder, "queries.jsonl", jsonl({"_id": f"q{n}", "text": f"why {n}", "metadata": {}} for n in range(4))
-        )
-        header = "query-id\tcorpus-id\tscore\n"
-        write(folder, "qrels/train.tsv", header + "q0\td0\t1\n")
-        write(folder, "qrels/test.tsv", header + "q1\td1\t1\nq1\td2\t2\nq2\td0\t0\n")
-        return folder
-
     def test_it_is_the_same_kind_of_set(self, beir):
         dataset = load(beir)
         assert (dataset.name, dataset.report_split) == ("nano", "test")
         assert [e.id for e in dataset.entries] == ["d0", "d1", "d2"]
         assert dataset.entries[1].extra == {"metadata": {"n": 1}}
-        assert [(q.id, q.split) for q in dataset.queries] == [
-            ("q0", "train"),
-            ("q1", "test"),
-            ("q2", "test"),
-            ("q3", ""),
-        ]
+        assert {q.id: q.split for q in dataset.queries} == {"q0": "train", "q1": "test", "q2": "test", "q3": ""}
         assert dataset.qrels == {"q0": {"d0": 1}, "q1": {"d1": 1, "d2": 2}, "q2": {"d0": 0}}
-        assert [re.split(" ha(?:ve|s) ", notice)[1][:13] for notice in dataset.notices[1:]] == [
-            "fields the fo",
-            "fields the fo",
-            "no judgment",
-        ]
+        told = [re.split(" ha(?:ve|s) ", notice)[1] for notice in dataset.notices[1:]]
+        assert [text[:13] for text in told] == ["fields the fo", "fields the fo", "no judgment"]
 
     def test_a_query_judged_twice_belongs_to_test_and_judgments_are_required(self, beir):
         write(beir, "qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td0\t1\nq1\td0\t1\n")
@@ -668,77 +506,149 @@ class TestBeir:
     def test_faults_name_the_file_and_line(self, beir):
         write(beir, "qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td9\t1\nq1 d1\n")
         write(beir, "corpus.jsonl", jsonl([{"title": "no id"}, {"_id": "d0", "id": "other"}]))
-        faults = check(beir).faults
-        assert [(f.file, f.line, f.field) for f in faults] == [
-            ("corpus.jsonl", 1, "id"),
-            ("qrels/test.tsv", 2, "entry"),
-            ("qrels/test.tsv", 3, ""),
-        ]
+        places = [("corpus.jsonl", 1, "id"), ("qrels/test.tsv", 2, "entry"), ("qrels/test.tsv", 3, "")]
+        assert [(f.file, f.line, f.field) for f in check(beir).faults] == places
 
-
-class TestSplits:
-    @pytest.mark.parametrize(
-        ("report", "asked", "found"),
-        [
-            ("", None, "q1 q2"),
-            ("test", None, "q2"),
-            ("all", None, "q1 q2"),
-            ("test", "all", "q1 q2"),
-            ("test", "train", "q1"),
-        ],
-    )
+    @table("report asked found")
     def test_none_is_the_report_split_else_all(self, tiny, report, asked, found):
         write(tiny, "dataset.json", MANIFEST | ({"report_split": report} if report else {}))
         assert " ".join(q.id for q in load(tiny).split(*filter(None, [asked]))) == found
         with pytest.raises(DataError, match=r"split 'x'; valid:"):
             load(tiny).split("x")
 
-
-@pytest.mark.parametrize(
-    ("splits", "tune", "holdout"),
-    [
-        ("test dev train -", ["q2"], ["q0"]),
-        ("test dev -", ["q1"], ["q0"]),  # dev in the place of train
-        ("test - -", ["q1", "q2"], ["q0"]),  # all outside test
-        ("train dev -", ["q0"], []),  # nothing is held out
-        ("- - -", ["q0", "q1", "q2"], []),
-        ("test test test", ["q0", "q1", "q2"], []),  # they serve for both
-    ],
-)
-def test_queries_that_weights_are_tuned_on_and_those_held_out(tiny, splits, tune, holdout):
-    names = [name.strip("-") for name in splits.split()]
-    write(tiny, "queries.jsonl", jsonl({"id": f"q{n}", "text": "t", "split": s} for n, s in enumerate(names)))
-    write(tiny, "qrels.txt", "")
-    (tiny / "queries.m.f16.npy").unlink()
-    assert tuple([q.id for q in own] for own in tuning_queries(load(tiny))) == (tune, holdout)
-
-
-@functools.cache
-def shared(path):
-    return load(path)
+    @table("splits tune holdout")
+    def test_queries_that_weights_are_tuned_on_and_those_held_out(self, tiny, splits, tune, holdout):
+        names = [name.strip("-") for name in splits.split()]
+        write(tiny, "queries.jsonl", jsonl({"id": f"q{n}", "text": "t", "split": s} for n, s in enumerate(names)))
+        write(tiny, "qrels.txt", "")
+        (tiny / "queries.m.f16.npy").unlink()
+        assert tuple([q.id for q in own] for own in tuning_queries(load(tiny))) == (tune, holdout)
 
 
 class TestSharedSets:
     def test_counts_are_those_of_dataset_json(self, data_root, shared_set):
         counts = json.loads((data_root / shared_set / "dataset.json").read_text())["counts"]
-        dataset = shared(data_root / shared_set)
-
+        dataset = load(data_root / shared_set)
         grades = [grade for judged in dataset.qrels.values() for grade in judged.values()]
-        assert len(dataset.entries) == counts["documents"]
-        assert len(dataset.queries) == counts["queries"]
-        assert len(grades) == counts["judgments"]
-        assert {str(g): grades.count(g) for g in set(grades)} == counts["grades"]
-        assert sum(e.created_at is not None for e in dataset.entries) == counts["documents_with_date"]
-        relations = [r for e in dataset.entries for r in e.relations]
-        assert len(relations) == counts.get("relations", 0)
-        known = {e.id for e in dataset.entries}
-        inside = counts.get("relations_to_documents_of_this_set", 0)
-        assert sum(r.target in known for r in relations) == inside
+        relations, known = [r for e in dataset.entries for r in e.relations], {e.id for e in dataset.entries}
+        inside = sum(r.target in known for r in relations)
+        usual = {"relations": 0, "relations_to_documents_of_this_set": 0}
+        assert usual | counts == usual | counts | {
+            "documents": len(dataset.entries),
+            "queries": len(dataset.queries),
+            "judgments": len(grades),
+            "grades": {str(g): grades.count(g) for g in set(grades)},
+            "documents_with_date": sum(e.created_at is not None for e in dataset.entries),
+            "relations": len(relations),
+            "relations_to_documents_of_this_set": inside,
+        }
         notice = f"{len(relations) - inside} relations point to entries that are not in the set"
         assert (notice in dataset.notices) == (len(relations) > inside)
 
     def test_scifact_is_reported_on_test_and_tuned_on_train(self, data_root):
         """BEIR's counts: 300 test queries, 809 train queries."""
-        dataset = shared(data_root / "scifact")
+        dataset = load(data_root / "scifact")
         tune, holdout = tuning_queries(dataset)
         assert (len(dataset.split()), len(tune), len(holdout)) == (300, 809, 300)
+
+
+# Labels as strangers write them, in files and in memory; labels that were given twice; marks before texts
+
+BOM = "\ufeff"
+JAMS = {"a": "plum jam", "b": "fig jam", "#c": "pear jam"}
+ASKED = {"x": "plum", "y": "fig", "#z": "pear"}
+
+
+def checked(folder, qrels):
+    corpus, queries = ([{"id": id_, "text": text} for id_, text in own.items()] for own in (JAMS, ASKED))
+    write_set(folder, corpus, queries, qrels, text_for_embedding="{text}")
+    report = check(folder)
+    faults = [(fault.line, fault.field) for fault in report.faults]
+    return faults or {query: dict(own) for query, own in report.dataset.qrels.items()}
+
+
+@table("qrels right")
+def test_every_line_of_labels_is_read_or_refused_by_its_number(qrels, right, tmp_path):
+    found = checked(tmp_path, qrels)
+    assert json.loads(json.dumps(found)) == right
+
+
+@pytest.mark.parametrize(
+    ("qrels", "right"),
+    [
+        ({"x": {"a": np.int64(2)}}, 2),
+        ({"x": {"a": np.float32(1)}}, 1),
+        ({"x": {"a": True}}, 1),
+        ({"x": {"a": np.bool_(False)}}, 0),
+        ({"x": ["a"]}, 1),
+        ({"x": {"a"}}, 1),
+        ({"x": np.array(["a"])}, 1),
+        ([("x", "a", 3.0)], 3),
+        (pd.DataFrame({"qid": ["x"], "docno": ["a"], "label": [True]}), 1),
+        (pd.DataFrame({"query": ["x"], "entry": ["a"], "grade": np.array([2], dtype=np.uint8)}), 2),
+    ],
+)
+def test_labels_in_memory_are_read(qrels, right):
+    found = load_dict({"corpus": JAMS, "queries": ASKED, "qrels": qrels})
+    assert {query: dict(own) for query, own in found.qrels.items()} == {"x": {"a": right}}
+
+
+TEXTS = [{"x": "ab"}, {"x": b"ab"}, {"x": np.str_("ab")}, "xa1", ["xa1"], [("x", "a")], {"#q": ["a"]}, [[]]]
+GRADES = [{"x": {"a": grade}} for grade in (1.5, np.float32(0.5), None)]
+NAN = pd.DataFrame({"query": ["x"], "entry": ["a"], "grade": [float("nan")]})
+
+
+@pytest.mark.parametrize("qrels", [*TEXTS, *GRADES, NAN], ids=str)
+def test_labels_that_would_be_read_as_others_are_refused(qrels):
+    with pytest.raises((ConfigError, DataError)):
+        load_dict({"corpus": JAMS, "queries": ASKED, "qrels": qrels})
+
+
+def test_second_labels_stand_beside_the_first_and_agreement_is_that_of_scikit_learn(tmp_path):
+    shutil.copytree(starter(), tmp_path, ignore=shutil.ignore_patterns(".steelyard"), dirs_exist_ok=True)
+    dataset = load(tmp_path)
+    assert judged_twice(dataset).key == "judged_once"
+    pairs = [(query, entry) for query, row in sorted(dataset.qrels.items()) for entry in row][:40]
+    graded = {pair: (dataset.qrels[pair[0]][pair[1]] + at % 3) % 4 for at, pair in enumerate(pairs)}
+    lines = [f"{query} 0 {entry} {grade}\n" for (query, entry), grade in graded.items()]
+    (tmp_path / "second-labels.txt").write_text("".join(lines))
+    found = load(tmp_path)
+    assert (found.sha256, found.qrels) == (dataset.sha256, dataset.qrels)  # they decide nothing
+    said = judged_twice(found)
+    first = [dataset.qrels[query][entry] for query, entry in graded]
+    kappa = cohen_kappa_score(first, list(graded.values()), weights="quadratic")
+    assert (said.key, said.facts["count"], said.facts["low"]) == ("judged_twice", 40, kappa < 0.6)
+    assert (said.facts["equal"], said.facts["kappa"]) == pytest.approx((14 / 40, kappa))
+    (tmp_path / "second-labels.txt").write_text("nobody 0 nothing 1\n")
+    with pytest.raises(DataError, match="second-labels"):
+        load(tmp_path)
+
+
+def marked(path, text):
+    """A file with a mark before the text; compressed under a name in .gz."""
+    data = (BOM + text).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+@pytest.mark.parametrize("text", ["", "one\n\ntwo", f"one{BOM}\n"])
+def test_text_is_read_behind_its_mark_and_nothing_else_is_taken(name, text, tmp_path):
+    path = marked(tmp_path / name, text)
+    rows = [line for line in text.split("\n") if line]
+    assert read_text(path) == text and [raw.decode() for _, raw in lines(path, 100)] == rows
+    with open_unpacked(path) as stream:
+        assert stream.read().decode() == text
+
+
+def test_what_is_read_as_text_anywhere_may_have_a_mark(tmp_path):
+    config = find_system("bm25").config(10)
+    weights = marked(tmp_path / "weights", json.dumps(config.to_json()))
+    assert SearchConfig.load(weights) == config and not lists_alone(str(weights))
+    query = {"query_id": "s1", "user_query": "plum", "query_response_hit_ids": ["a", "b"]}
+    event = {"action_name": "click", "query_id": "s1", "event_attributes": {"object": {"object_id": "b"}}}
+    log = marked(tmp_path / "ubi.jsonl", f"{json.dumps(query)}\n{json.dumps(event)}\n")
+    [session] = read_ubi([log], None, "", Counter())
+    assert session.events[1].names == ("b",)
+    whole = marked(tmp_path / "spans.json", json.dumps([query, event]))
+    assert [list(records_of(path, {})) for path in (log, whole)] == [[query, event]] * 2

@@ -1,4 +1,3 @@
-# ruff: noqa: E501, RUF001 -- a line of wordings a question, and texts in many scripts
 """Queries that vary together or ask nearly the same have one unit; starter tells every signal apart."""
 
 import dataclasses
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from beside import table
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
@@ -16,7 +16,6 @@ import steelyard_eval as sy
 from steelyard.memory.query import Query
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS
-from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import (
     COSINE,
     COSINE_SAME,
@@ -30,181 +29,112 @@ from steelyard_eval.datasets.groups import (
     unit_numbers,
     wording,
 )
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 
 
-def test_a_group_called_like_a_query_or_a_text_is_neither():
-    queries = [
-        Query("a", id="q1"),
-        Query("b", id="q2", group="q1"),
-        Query("c", id="q3", group="a"),
-        Query("d", id="q4", group="query q1"),
-    ]
+class TestUnits:
+    def test_a_group_called_like_a_query_or_a_text_is_neither(self):
+        named = [("a", "q1", ""), ("b", "q2", "q1"), ("c", "q3", "a"), ("d", "q4", "query q1")]
+        queries = [Query(text, id=id_, group=group) for text, id_, group in named]
+        assert unit_numbers(queries).tolist() == [0, 1, 2, 3]
 
-    assert unit_numbers(queries).tolist() == [0, 1, 2, 3]
+    def test_a_text_that_stands_in_two_groups_joins_them(self):
+        # x and y are joined by the text "same", y and z by the group of "other"; "alone" stays apart.
+        texts, groups = (
+            ["one", "alone", "Same?", "same", "other", "OTHER!", "two"],
+            ["x", "", "x", "y", "y", "z", "z"],
+        )
+        asked = zip(texts, groups, strict=True)
+        queries = [Query(text, id=str(at), group=group) for at, (text, group) in enumerate(asked)]
+        assert unit_numbers(queries).tolist() == [0, 1, 0, 0, 0, 0, 0]
 
+    @table("one other")
+    def test_the_same_question_in_another_dress(self, one, other):
+        assert wording(one) == wording(other)
 
-def test_a_text_that_stands_in_two_groups_joins_them():
-    # x and y are joined by the text "same", y and z by the group of "other"; "alone" stays apart.
-    asked = [
-        ("one", "x"),
-        ("alone", ""),
-        ("Same?", "x"),
-        ("same", "y"),
-        ("other", "y"),
-        ("OTHER!", "z"),
-        ("two", "z"),
-    ]
-    queries = [Query(text, id=str(at), group=group) for at, (text, group) in enumerate(asked)]
-
-    assert unit_numbers(queries).tolist() == [0, 1, 0, 0, 0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Where's the key?", "wheres THE  key"),
-        ("STRASSE", "straße"),  # full case folding
-        ("log-in page", "log in\u00a0page!"),
-        ("caf\u00e9", "cafe\u0301"),  # composed and combining
-        ("ＡＢＣ１２", "abc12"),  # full width
-        ("東京の天気は？", "東京 の 天気は"),
-        ("wie geht\u00b4s", "wie geht's"),  # NFKC makes a combining mark of the acute accent
-        ("I \u2764\ufe0f tea", "i tea"),  # the mark of a symbol goes with it
-        ("می\u200cخواهم", "میخواهم"),  # a zero width non-joiner
-        ("?!", " ? ! "),
-    ],
-)
-def test_the_same_question_in_another_dress(one, other):
-    assert wording(one) == wording(other)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("कि", "की"),  # vowel signs are marks, and parts of words
-        ("ไม", "ไม่"),
-        ("cafe", "café"),
-        ("が", "か"),
-        ("???", "!"),
-        ("👍", "👎"),
-        ("chapter 2", "chapter 3"),
-        ("?", "x"),
-    ],
-)
-def test_different_questions(one, other):
-    assert wording(one) != wording(other)
+    @table("one other")
+    def test_different_questions(self, one, other):
+        assert wording(one) != wording(other)
 
 
 PAIRS = Path(__file__).parents[2] / "data" / "paraphrases.jsonl"
-
-
-def at_angle(cosine):
-    """Two vectors in the plane with this cosine."""
-    return np.array([[1.0, 0.0], [cosine, np.sqrt(1 - cosine**2)]])
+TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 
 
 def proposed(row):
-    """Whether a pair is proposed, from its texts and its recorded cosine alone."""
-    texts, vectors = {"one": row["one"], "other": row["other"]}, at_angle(row["cosine"])
-    dataset = sy.load({"e": "x"}, texts, {"one": ["e"]}).dataset
+    """Whether a pair is proposed, from its texts and its recorded cosine alone: of two vectors in the plane."""
+    vectors = np.array([[1.0, 0.0], [row["cosine"], np.sqrt(1 - row["cosine"] ** 2)]])
+    dataset = sy.load({"e": "x"}, {"one": row["one"], "other": row["other"]}, {"one": ["e"]}).dataset
     dataset = dataclasses.replace(dataset, query_vectors={"minilm": vectors}, qrels={})
     return len(set(alike(dataset, dataset.queries).tolist())) == 1
 
 
-def test_six_of_seven_proposals_are_paraphrases_and_most_paraphrases_are_proposed():
-    known = [json.loads(line) for line in PAIRS.read_text().splitlines()]
-    same = np.array([row["same"] for row in known])
-    found = np.array([proposed(row) for row in known])
+class TestProposals:
+    def test_six_of_seven_proposals_are_paraphrases_and_most_paraphrases_are_proposed(self):
+        known = [json.loads(line) for line in PAIRS.read_text().splitlines()]
+        same = np.array([row["same"] for row in known])
+        found = np.array([proposed(row) for row in known])
+        assert found[same].mean() >= 0.8
+        assert same[found].mean() >= 0.85
 
-    assert found[same].mean() >= 0.8
-    assert same[found].mean() >= 0.85
+    @given(st.integers(0, 2**32 - 1), st.integers(2, 150))
+    def test_units_are_the_components_of_what_is_close(self, seed, size):
+        rng = np.random.default_rng(seed)
+        vectors, unit = rng.standard_normal((size, 3)), np.sort(rng.integers(0, size, size))
+        numbers, answers = rng.integers(0, 2, size), rng.integers(0, 3, size)
+        unitary = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        least = np.where(answers[:, None] == answers, COSINE_SAME, COSINE)
+        near = (unitary @ unitary.T >= least) & (numbers[:, None] == numbers) | (unit[:, None] == unit)
+        expected = connected_components(near)[1]
+        found = merged(unit, numbers, answers, by_vectors(vectors), (COSINE, COSINE_SAME))
+        assert ((found[:, None] == found) == (expected[:, None] == expected)).all()
 
+    def test_a_retyped_query_is_found_without_vectors_and_one_on_another_number_is_not(self):
+        # 34 letters, so 32 runs of three each; a changed letter changes three: (32 - 3) / (32 + 3) = .83.
+        texts = ["where did we store the signing certificate", "where did we store the signing certifikate"]
+        other = [
+            "what did we decide on the second of march 2023",
+            "what did we decide on the second of march 2024",
+        ]
+        assert SHARED < 29 / 35
+        dataset = sy.load({"e": "x"}, dict(zip("abcd", texts + other, strict=True)), {"a": ["e"]}).dataset
+        assert alike(dataset, dataset.queries).tolist() == [0, 0, 1, 2]
 
-@given(st.integers(0, 2**32 - 1), st.integers(2, 150))
-def test_units_are_the_components_of_what_is_close(seed, size):
-    rng = np.random.default_rng(seed)
-    vectors, unit = rng.standard_normal((size, 3)), np.sort(rng.integers(0, size, size))
-    numbers, answers = rng.integers(0, 2, size), rng.integers(0, 3, size)
-    unitary = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    least = np.where(answers[:, None] == answers, COSINE_SAME, COSINE)
-    near = (unitary @ unitary.T >= least) & (numbers[:, None] == numbers) | (unit[:, None] == unit)
-    expected = connected_components(near)[1]
+    def test_memory_is_not_that_of_all_pairs(self):
+        size = 4000  # all pairs are 64 MB in float32
+        vectors = np.random.default_rng(0).standard_normal((size, 16))
+        tracemalloc.start()
+        merged(np.arange(size), np.zeros(size), np.arange(size), by_vectors(vectors), (COSINE, COSINE_SAME))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 10e6
 
-    found = merged(unit, numbers, answers, by_vectors(vectors), (COSINE, COSINE_SAME))
-    assert ((found[:, None] == found) == (expected[:, None] == expected)).all()
-
-
-def test_a_retyped_query_is_found_without_vectors_and_one_on_another_number_is_not():
-    # 34 letters, so 32 runs of three each; a changed letter changes three: (32 - 3) / (32 + 3) = .83.
-    texts = ["where did we store the signing certificate", "where did we store the signing certifikate"]
-    other = ["what did we decide on the second of march 2023", "what did we decide on the second of march 2024"]
-
-    assert SHARED < 29 / 35
-    dataset = sy.load({"e": "x"}, dict(zip("abcd", texts + other, strict=True)), {"a": ["e"]}).dataset
-    assert alike(dataset, dataset.queries).tolist() == [0, 0, 1, 2]
-
-
-def test_memory_is_not_that_of_all_pairs():
-    size = 4000  # all pairs are 64 MB in float32
-    vectors = np.random.default_rng(0).standard_normal((size, 16))
-    tracemalloc.start()
-    merged(np.arange(size), np.zeros(size), np.arange(size), by_vectors(vectors), (COSINE, COSINE_SAME))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 10e6
-
-
-WORDINGS = """\
-how do i reset the router | router reset: how | what is the way to reset our router | resetting the router | reset router steps
-when is the tax return due | due date of the tax return | until when must the tax return be filed | tax return deadline | tax return: due when
-where is the spare key kept | spare key place | where did we put the spare key | the spare key is where | in which place is the spare key
-who maintains the billing code | maintainer of billing code | billing code: who maintains it | whose is the billing code | who owns the billing code
-what broke the nightly backup | nightly backup failure cause | why did the nightly backup break | cause of the broken nightly backup | nightly backup broke why
-which plan has the phone contract | phone contract plan | what plan is our phone contract on | plan of the phone contract | the phone contract is which plan
-how long is the wifi password valid | wifi password validity | when does the wifi password expire | wifi password valid until | validity of the wifi password
-what did the boiler repair cost | boiler repair price | cost of repairing the boiler | how much was the boiler repair | boiler repair: what cost"""
-
-
-@pytest.fixture(scope="module")
-def repeated():
-    """Eight questions in five wordings each, without a recorded vector; no two wordings are near by themselves."""
-    texts = [text.strip() for line in WORDINGS.split("\n") for text in line.split("|")]
-    names = [f"q{at}" for at in range(40)]
-    return sy.load(
-        {f"e{at}": "x" for at in range(8)},
-        dict(zip(names, texts, strict=True)),
-        {name: [f"e{at // 5}"] for at, name in enumerate(names)},
-    ).dataset
-
-
-def test_eight_questions_in_five_wordings_are_eight_until_that_is_refused(repeated):
-    queries = judged(repeated, repeated.queries)
-    assert unit_numbers(queries).tolist() == np.repeat(np.arange(8), 5).tolist()
-    assert questions(queries) == 8
-    assert len(set(alike(dataclasses.replace(repeated, qrels={}), repeated.queries).tolist())) == 40
-
-    refused = judged(dataclasses.replace(repeated, groups="given"), repeated.queries)
-    assert (questions(refused), refused) == (40, repeated.queries)
-    own = dataclasses.replace(repeated.queries[0], group="mine")  # what is given stays
-    assert unit_numbers(judged(repeated, [own, *repeated.queries[1:]])).tolist()[:2] == [0, 1]
+    def test_eight_questions_in_five_wordings_are_eight_until_that_is_refused(self):
+        """They have no recorded vector, and no two wordings are near by themselves."""
+        asked = [text for wordings in TABLES["wordings"] for text in wordings]
+        texts = {f"q{at}": text for at, text in enumerate(asked)}
+        qrels = {name: [f"e{at // 5}"] for at, name in enumerate(texts)}
+        repeated = sy.load({f"e{at}": "x" for at in range(8)}, texts, qrels).dataset
+        queries = judged(repeated, repeated.queries)
+        assert unit_numbers(queries).tolist() == np.repeat(np.arange(8), 5).tolist()
+        assert questions(queries) == 8
+        assert len(set(alike(dataclasses.replace(repeated, qrels={}), repeated.queries).tolist())) == 40
+        refused = judged(dataclasses.replace(repeated, groups="given"), repeated.queries)
+        assert (questions(refused), refused) == (40, repeated.queries)
+        own = dataclasses.replace(repeated.queries[0], group="mine")  # what is given stays
+        assert unit_numbers(judged(repeated, [own, *repeated.queries[1:]])).tolist()[:2] == [0, 1]
 
 
 @pytest.fixture(scope="module")
-def workspace():
-    return Workspace.open(load(starter()))
+def workspace(dataset):
+    return Workspace.open(dataset)
 
 
-@pytest.fixture(scope="module", params=SYSTEMS)
-def recorded(request, workspace):
-    config = SYSTEMS[request.param].config(10, workspace.model, {})
-    return config.effective, record(workspace, workspace.dataset.split("all"), [config])
-
-
-def test_no_signal_of_any_system_is_constant(recorded):
-    strategy, table = recorded
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_no_signal_of_any_system_is_constant(workspace, system):
+    config = SYSTEMS[system].config(10, workspace.model, {})
+    strategy, table = config.effective, record(workspace, workspace.dataset.split("all"), [config])
     used = strategy.signals - {"unindexed"}  # the files of folders, of which this set has none
     derived = {name: PRIORS[name](table, {}).values for name in used & PRIORS.keys()}
     values = derived | {name: table.column(name) for name in used - PRIORS.keys()}

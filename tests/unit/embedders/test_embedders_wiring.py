@@ -4,12 +4,12 @@ import json
 import shutil
 from contextlib import closing
 from importlib.util import find_spec
-from pathlib import Path
 
 import apsw
 import numpy as np
 import pytest
 from command_line import run
+from written_set import write_set
 
 from steelyard import Vault, find_system
 from steelyard.base.errors import ConfigError, EmbedderError
@@ -23,6 +23,13 @@ from steelyard_eval.recording.workspace import choose_embedder
 
 KEY = "sk-test-0123456789abcdef"
 VECTOR = ("--system", "vector")
+
+
+def found(*words):
+    """What a command that succeeds prints as JSON."""
+    result = run(*words, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
 
 
 @pytest.fixture
@@ -73,16 +80,13 @@ def files(folder):
 
 class TestVault:
     def test_a_vault_remembers_its_embedder_and_search_asks_it(self, openai, indexed):
-        found = json.loads(run("search", indexed, "rotate keys", *VECTOR, "--json").stdout)
-
+        answer = found("search", indexed, "rotate keys", *VECTOR)
         assert openai.texts == ["rotate keys"]
-        assert (found["embedding_calls"], found["degraded"]) == (1, False)
-        assert found["hits"]
+        assert (answer["embedding_calls"], answer["degraded"], bool(answer["hits"])) == (1, False, True)
+        settings = {"provider": "openai", "base_url": openai.url, "model": "tiny", "dimension": 8}
         with Vault(indexed) as vault:
             assert vault.models() == ["openai/tiny"]
-            kind, settings, arrays = vault.load_model("openai/tiny")
-        assert (kind, arrays) == ("api", {})
-        assert settings == {"provider": "openai", "base_url": openai.url, "model": "tiny", "dimension": 8}
+            assert vault.load_model("openai/tiny") == ("api", settings, {})
 
     def test_the_key_is_in_no_file(self, openai, indexed, tmp_path):
         run("index", indexed, "--rebuild")
@@ -90,7 +94,6 @@ class TestVault:
         run("compare", starter(), "fts,vector", "--embedder", "api", "--out", tmp_path / "r.json")
         run("report", tmp_path / "r.json", "--out", tmp_path / "report")
         run("tune", starter(), "rrf(fts, vector)", "--embedder", "api", "--out", tmp_path / "w.json")
-
         written = files(tmp_path)
         names = {path.name for path in written}
         assert {"memory.db", "vectors.db", "manifest.json", "report.html"} <= names
@@ -104,38 +107,29 @@ class TestVault:
         first = len(openai.requests[0][2]["input"])
 
         assert result.exit_code == 2
-        assert "openai/tiny" in result.stderr
-        assert "100 of 131" in result.stderr
+        assert "openai/tiny" in result.stderr and "100 of 131" in result.stderr
         assert KEY not in result.output
         assert [len(ids) for ids, _ in holdings(broken).values()] == [first]
-
-        openai.requests.clear()
-        monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "other"))  # the vault alone has to know
-        assert run("index", starter(), broken, "--embedder", "api").exit_code == 0
-        again = len(openai.texts)
-        openai.requests.clear()
-        monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "third"))
-        assert run("index", starter(), whole, "--embedder", "api").exit_code == 0
-
-        assert again == len(openai.texts) - first
+        asked = {}
+        for path in (broken, whole):  # the vault alone has to know
+            openai.requests.clear()
+            monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / f"cache of {path.name}"))
+            found("index", starter(), path, "--embedder", "api")
+            asked[path] = len(openai.texts)
+        assert asked[broken] == asked[whole] - first
         assert holdings(broken) == holdings(whole)
 
     def test_a_reindex_that_breaks_off_leaves_the_vault_as_it_was_and_goes_on(self, openai, indexed, monkeypatch):
         before = holdings(indexed)
         monkeypatch.setenv("EMBEDDING_MODEL", "other")
         openai.script = [openai.well, openai.status(400, "no")]
-        result = run("index", indexed, "--rebuild", "--embedder", "api")
-
-        assert result.exit_code == 2
+        assert run("index", indexed, "--rebuild", "--embedder", "api").exit_code == 2
         assert holdings(indexed) == before
         asked = openai.requests[0][2]["input"]
         openai.requests.clear()
-
-        assert run("index", indexed, "--rebuild", "--embedder", "api").exit_code == 0
+        found("index", indexed, "--rebuild", "--embedder", "api")
         assert not set(asked) & set(openai.texts)
         assert {space.model for space in holdings(indexed)} == {"openai/other"}
-        with Vault(indexed) as vault:
-            assert vault.models() == ["openai/other"]
 
 
 def test_another_model_of_the_environment_is_refused_before_anything_changes(openai, indexed, monkeypatch):
@@ -150,9 +144,7 @@ def editable(folder):
     """A copy of the starter set, without the hashes of its files."""
     shutil.copytree(starter(), folder)
     about = json.loads((folder / "dataset.json").read_text())
-    (folder / "dataset.json").write_text(
-        json.dumps({name: value for name, value in about.items() if name != "files"})
-    )
+    (folder / "dataset.json").write_text(json.dumps(about | {"files": {}}))
     return folder
 
 
@@ -161,31 +153,23 @@ class TestSeveralModels:
     def both(self, openai, indexed):
         """A vault with vectors of openai/tiny, and of lsa beside them."""
         before = holdings(indexed)
-        added = json.loads(run("index", starter(), indexed, "--embedder", "lsa", "--json").stdout)
-        assert added["models"] == ["openai/tiny", "lsa"]
-        assert {
-            space: found for space, found in holdings(indexed).items() if space.model == "openai/tiny"
-        } == before
+        assert found("index", starter(), indexed, "--embedder", "lsa")["models"] == ["openai/tiny", "lsa"]
+        assert before.items() <= holdings(indexed).items()
         assert openai.requests == []
         return indexed
 
     def test_a_search_uses_the_first_one_unless_another_is_named(self, openai, both):
-        def found(*words):
-            openai.requests.clear()
-            return json.loads(run("search", both, "rotate keys", *words, "--json").stdout), openai.texts
-
-        own, asked = found(*VECTOR)
-        assert asked == ["rotate keys"]
-        other, asked = found(*VECTOR, "--set", "model=lsa")
-        assert asked == []
+        ask = ("search", both, "rotate keys", *VECTOR)
+        own = found(*ask)
+        assert openai.texts == ["rotate keys"]
+        other = found(*ask, "--set", "model=lsa")
+        assert openai.texts == ["rotate keys"]
         assert other["embedding_calls"] == 1
         assert [hit["score"] for hit in other["hits"]] != [hit["score"] for hit in own["hits"]]
-        assert found(*VECTOR, "--set", "model=openai/tiny")[0] == own
+        assert found(*ask, "--set", "model=openai/tiny") == own
         result = run("search", both, "rotate keys", "--set", "model=openai/tin")
         assert (result.exit_code, "model 'openai/tin'; did" in result.stderr) == (2, True)
-        assert json.loads(
-            run("vault", "context", both, "rotate keys", *VECTOR, "--set", "model=lsa", "--json").stdout
-        )["entries"]
+        assert found("vault", "context", both, "rotate keys", *VECTOR, "--set", "model=lsa")["entries"]
 
     @pytest.mark.parametrize(
         ("model", "add"), [("minilm-int8", "minilm-int8"), ("openai/tin", "api"), ("lsa-of-another-fit", None)]
@@ -196,25 +180,26 @@ class TestSeveralModels:
         data.mkdir()
         weights = tmp_path / "weights.json"
         find_system("echovault").config(None, model, {}).save(weights)
-        found = json.loads(run("search", both, "rotate keys", "--weights", weights, "--json").stdout)
+        notes = found("search", both, "rotate keys", "--weights", weights)["notes"]
         anew = "or run the recommend that wrote these weights again, with --embedder api, whose vectors it has"
         remedy = f"; add them with steelyard index {data} {both} --embedder {add}, {anew}" if add else ""
         said = f"the vault has no vectors of '{model}', the configured model; keywords answered alone{remedy}"
-        assert said in found["notes"]
+        assert said in notes
 
     def test_every_model_follows_the_entries_and_one_that_cannot_be_opened_is_named(
         self, openai, both, tmp_path, monkeypatch
     ):
         folder = editable(tmp_path / "set")
-        lines = (folder / "corpus.jsonl").read_text().splitlines()
+        first, *rest = (folder / "corpus.jsonl").read_text().splitlines()
 
         def index(text, *words):
-            changed = json.loads(lines[0]) | {"text": text}
-            (folder / "corpus.jsonl").write_text("\n".join([json.dumps(changed), *lines[1:]]))
-            return changed["id"], json.loads(run("index", folder, both, "--json", *words).stdout)
+            (folder / "corpus.jsonl").write_text(
+                "\n".join([json.dumps(json.loads(first) | {"text": text}), *rest])
+            )
+            return found("index", folder, both, *words)
 
-        old = holdings(both)
-        name, counts = index("a new text about keys")
+        old, name = holdings(both), json.loads(first)["id"]
+        counts = index("a new text about keys")
         assert (counts["changed"], counts["stale"]) == (1, [])
         assert any("new text about" in text for text in openai.texts)
         for space, (ids, vectors) in holdings(both).items():
@@ -223,7 +208,7 @@ class TestSeveralModels:
                 assert space not in old or vectors[ids.index(name)] != old[space][1][ids.index(name)]
 
         monkeypatch.setenv("EMBEDDING_MODEL", "other")
-        _, counts = index("another text", "--embedder", "api")
+        counts = index("another text", "--embedder", "api")
         assert (counts["stale"], counts["models"]) == (["openai/tiny"], ["openai/tiny", "lsa", "openai/other"])
 
     def test_a_vault_of_the_version_before_keeps_its_own_model_first(self, tmp_path):
@@ -239,24 +224,20 @@ class TestForeignVaults:
 
     def test_the_key_is_not_sent_to_an_address_the_environment_does_not_name(self, openai, indexed, monkeypatch):
         monkeypatch.delenv("OPENAI_BASE_URL")
-        result = run("search", indexed, "rotate signing keys", "--system", "echovault", "--json")
-        assert result.exit_code == 0
+        found("search", indexed, "rotate signing keys", "--system", "echovault")
         result = run("search", indexed, "xylophone", "--system", "echovault", "--json")
-
-        assert openai.requests == []
-        assert json.loads(result.stdout)["degraded"] is True
-        assert openai.url in result.stderr
-        assert "set OPENAI_BASE_URL" in result.stderr
+        assert (openai.requests, json.loads(result.stdout)["degraded"]) == ([], True)
+        assert openai.url in result.stderr and "set OPENAI_BASE_URL" in result.stderr
 
     @pytest.mark.parametrize(
         "settings", [{}, {"provider": "evil"}, {"provider": "openai", "base_url": 7, "dimension": "x"}]
     )
     def test_settings_that_make_no_sense_are_an_embedder_that_fails(self, settings):
-        found = restore("api", settings, {"OPENAI_API_KEY": KEY})
-        assert isinstance(found, UnavailableEmbedder)
-        assert found.warm() is False
+        restored = restore("api", settings, {"OPENAI_API_KEY": KEY})
+        assert isinstance(restored, UnavailableEmbedder)
+        assert restored.warm() is False
         with pytest.raises(EmbedderError):
-            found.embed(["a"])
+            restored.embed(["a"])
         with pytest.raises(ConfigError, match="'telepathy', unknown"):
             restore("telepathy", {}, {})
 
@@ -273,16 +254,13 @@ class TestDegrading:
     @pytest.mark.parametrize("failure", FAILING)
     def test_a_search_is_answered_by_keywords_and_says_so_once(self, openai, indexed, monkeypatch, failure):
         monkeypatch.setattr(models, "LIVE_TIMEOUT", 0.3 if failure == "slow" else 10.0)
-        expected = json.loads(
-            run("search", indexed, "xylophone rotation", "--json", "--set", "semantic=never").stdout
-        )
+        ask = ("search", indexed, "xylophone rotation")
+        expected = found(*ask, "--set", "semantic=never")
         openai.script = [FAILING[failure](openai)] * 5
-        result = run("search", indexed, "xylophone rotation", "--json")
-
-        assert result.exit_code == 0
-        found = json.loads(result.stdout)
-        assert found["degraded"] is True
-        assert [hit["id"] for hit in found["hits"]] == [hit["id"] for hit in expected["hits"]]
+        result = run(*ask, "--json")
+        answer = json.loads(result.stdout)
+        assert (result.exit_code, answer["degraded"]) == (0, True)
+        assert [hit["id"] for hit in answer["hits"]] == [hit["id"] for hit in expected["hits"]]
         assert result.stderr.count("warning: ") == 1
         assert "answer alone: openai/tiny" in result.stderr
         assert KEY not in result.output
@@ -291,9 +269,8 @@ class TestDegrading:
 class TestRecording:
     def test_a_recording_that_breaks_off_says_how_far_it_came_and_goes_on(self, openai, tmp_path, monkeypatch):
         command = ("record", starter(), tmp_path / "rec", "--systems", "vector", "--embedder", "api")
-        answered = [openai.well]
         monkeypatch.setattr("steelyard.live.search.BLOCK", 10)  # queries are embedded in blocks
-        openai.script = answered * 3 + [openai.status(400)]
+        openai.script = [openai.well] * 3 + [openai.status(400)]
         result = run(*command)
 
         assert result.exit_code == 2
@@ -315,14 +292,10 @@ class TestRecording:
         for file in list(folder.glob("*.minilm.*")):
             turned = np.load(file)[:, ::-1].copy()  # another space, in which the same entries are near
             np.save(folder / file.name.replace(".minilm.", ".another."), turned)
-        found = [
-            json.loads(run("compare", folder, "vector", *chosen, "--json").stdout)
-            for chosen in ((), ("--embedder", "recorded:minilm"))
-        ]
-        assert [document["provenance"]["model"] for document in found] == ["another", "minilm"]
+        for chosen, model in (((), "another"), (("--embedder", "recorded:minilm"), "minilm")):
+            assert found("compare", folder, "vector", *chosen)["provenance"]["model"] == model
         refused = run("compare", folder, "--embedder", "recorded:e5")
-        assert refused.exit_code == 2
-        assert "vectors of 'e5';" in refused.stderr
+        assert (refused.exit_code, "vectors of 'e5';" in refused.stderr) == (2, True)
         with pytest.raises(ConfigError, match="unknown embedder 'lsa:e5'"):
             choose_embedder(load(folder), "lsa:e5")
 
@@ -333,24 +306,11 @@ class TestCommands:
         missing = [module for module in EXTRAS[KINDS[kind]] if find_spec(module) is None]
         if missing:
             pytest.skip(f"the extra {KINDS[kind]} is not installed: {', '.join(missing)}")
-        folder = small(tmp_path / "set", 12)
-        assert run("index", folder, tmp_path / "v.db", "--embedder", kind).exit_code == 0
+        corpus = [json.loads(line) for line in (starter() / "corpus.jsonl").read_text().splitlines()[:12]]
+        recipe = {"text_for_embedding": "{title}\n{text}"}
+        folder = write_set(tmp_path / "set", corpus, ["keys"], f"q1 0 {corpus[0]['id']} 1\n", **recipe)
+        found("index", folder, tmp_path / "v.db", "--embedder", kind)
         with Vault(tmp_path / "v.db") as vault:
             assert [vault.load_model(name)[:2] for name in vault.models()] == [(kind, {})]
-        entry = json.loads((folder / "corpus.jsonl").read_text().splitlines()[7])
-        found = json.loads(run("search", tmp_path / "v.db", entry["title"], *VECTOR, "--json").stdout)
-
-        assert found["hits"][0]["id"] == entry["id"]
-        assert endpoint.requests == []
-
-
-def small(folder: Path, count: int) -> Path:
-    """The first entries of the starter set, without queries or vectors of its own."""
-    folder.mkdir()
-    lines = (starter() / "corpus.jsonl").read_text().splitlines()[:count]
-    (folder / "corpus.jsonl").write_text("\n".join(lines) + "\n")
-    first = json.loads(lines[0])["id"]
-    (folder / "queries.jsonl").write_text('{"id": "q", "text": "keys"}\n')
-    (folder / "qrels.txt").write_text(f"q 0 {first} 1\n")
-    (folder / "dataset.json").write_text('{"name": "small", "text_for_embedding": "{title}\\n{text}"}')
-    return folder
+        hits = found("search", tmp_path / "v.db", corpus[7]["title"], *VECTOR)["hits"]
+        assert (hits[0]["id"], endpoint.requests) == (corpus[7]["id"], [])

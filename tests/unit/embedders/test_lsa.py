@@ -6,25 +6,20 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import random as sparse_random
 from sklearn.decomposition import TruncatedSVD
+from tabled import tabled
 
 from steelyard.base.errors import EmbedderError, VaultError
 from steelyard.embedders.lsa import ITERATIONS, LsaEmbedder, _truncated_svd
 from steelyard.stores.sqlite import Vault
 from steelyard.testing import same_bits
 
-TEXTS = [
-    "the cache keeps tokens of the session",
-    "a session token expires after an hour",
-    "retry the request with backoff",
-    "backoff doubles the wait between requests",
-    "graph of memory nodes and edges",
-    "memory nodes are linked by causal edges",
-]
+TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["TEXTS"]
 
 
 FIT = """
@@ -62,7 +57,6 @@ class TestFit:
     def test_the_number_of_threads_changes_no_bit(self):
         """In processes of their own, because BLAS reads the number when it is loaded."""
         found = {fitted(OPENBLAS_NUM_THREADS=str(threads)).stdout for threads in (1, 2, 4)}
-
         assert len(found) == 1
         assert found != {b""}
 
@@ -70,7 +64,6 @@ class TestFit:
         one, other = (fitted(OPENBLAS_CORETYPE=core) for core in ("Prescott", "Haswell"))
         if one.stderr == other.stderr:
             pytest.skip("BLAS has no other kernels to choose here")
-
         first, again = (np.frombuffer(each.stdout, np.float32).reshape(200, -1) for each in (one, other))
         assert np.abs(first @ first.T - again @ again.T).max() < 1e-6
 
@@ -79,15 +72,7 @@ class TestFit:
         _, arrays = LsaEmbedder.fit(TEXTS[::-1]).to_arrays()
         assert arrays["vocabulary"] == model.to_arrays()[1]["vocabulary"]
 
-    @pytest.mark.parametrize(
-        ("texts", "counts"),
-        [
-            ([], "has 0 and 0"),
-            (["one two three"] * 2, "has 2 and 3"),
-            (["one"] * 5, "has 5 and 1"),
-            ([""] * 4, "has 4 and 0"),
-        ],
-    )
+    @tabled
     def test_too_little_text_is_refused_with_the_counts(self, texts, counts):
         with pytest.raises(EmbedderError, match=f"at least 3 entries and 3 different words, the vault {counts}"):
             LsaEmbedder.fit(texts)
@@ -122,14 +107,12 @@ class TestStorage:
             vault.save_model("lsa", "lsa", settings, arrays)
         with Vault(tmp_path / "v") as vault:
             kind, kept, loaded = vault.load_model("lsa")
-
         assert (kind, kept) == ("lsa", settings)
         assert same_bits(LsaEmbedder.from_arrays(loaded).embed(TEXTS), model.embed(TEXTS))
 
     def test_nothing_is_loaded_from_a_pickle(self, model, tmp_path):
         _, arrays = model.to_arrays()
         assert all(data.startswith(b"\x93NUMPY") for name, data in arrays.items() if name != "vocabulary")
-
         np.save(tmp_path / "evil.npy", np.array([{"code": 1}], dtype=object), allow_pickle=True)
         with pytest.raises(VaultError, match="allow_pickle=False"):
             LsaEmbedder.from_arrays({**arrays, "idf": (tmp_path / "evil.npy").read_bytes()})

@@ -1,11 +1,11 @@
 """Known items: a healthy index finds all of them, and what a broken one misses is named."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from command_line import run
+from command_line import document
+from tabled import tabled
 
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import load
@@ -44,14 +44,12 @@ def found_in(dataset, fields):
 
 def test_a_healthy_index_finds_all_of_them(dataset):
     found = ask_known_items(dataset, "bm25", embedder="none")
-
     assert (found["asked"], found["missed"]) == (200, 0)
     assert found["sentence"].startswith("bm25 misses 0") and found["sentence"].endswith("(0%).")
 
 
 def test_a_field_that_is_not_indexed_is_named(dataset):
     found = ask_known_items(dataset, found_in(dataset, ["text"]), embedder="none")
-
     asked = {row["kind"]: (row["asked"], row["missed"]) for row in found["kinds"]}
     assert asked["field text"][1] == 0
     why = asked["field why"]
@@ -72,49 +70,25 @@ def test_the_same_sentence_in_another_entry_counts_as_found(dataset):
 
 def test_empty_and_shared_vectors_are_counted(dataset):
     vectors = np.random.default_rng(1).random((200, 4)).astype(np.float16)
-    vectors[3] = 0
-    vectors[5] = vectors[4]
+    vectors[3], vectors[5] = 0, vectors[4]
     own = replace(dataset, vectors={("e5", "text"): vectors})
-
     assert broken_vectors(own) == [{"model": "e5", "entries": 200, "empty": 1, "same": 1}]
-    assert (
-        "1 of 200 are empty, and 1 are those of an entry with another text"
-        in (ask_known_items(own, "bm25", embedder="none")["sentence"])
-    )
+    assert "1 of 200 are empty, and 1 are" in ask_known_items(own, "bm25", embedder="none")["sentence"]
 
 
 def test_entries_without_a_sentence_are_left_out(dataset):
-    blank = replace(dataset, entries=(Entry("a", text="too short"), Entry("b", text="four words are enough")))
-
-    assert [item.entry for item in known_items(blank)] == ["b"]
-    none = replace(dataset, entries=(Entry("a", text="too short"),))
-    assert ask_known_items(none, "bm25", embedder="none")["sentence"].startswith("No entry has")
-
-
-def test_the_command_asks(dataset):
-    folder = str(starter())
-    found = run("check", folder, "--known-items", "--current", "bm25", "--json")
-
-    assert found.exit_code == 0, found.output
-    assert json.loads(found.stdout)["known_items"]["asked"] > 100
+    short, enough = Entry("a", text="too short"), Entry("b", text="four words are enough")
+    assert [item.entry for item in known_items(replace(dataset, entries=(short, enough)))] == ["b"]
+    none = ask_known_items(replace(dataset, entries=(short,)), "bm25", embedder="none")
+    assert none["sentence"].startswith("No entry has")
 
 
-@pytest.mark.parametrize(
-    "notes",
-    [
-        (
-            "牡蠣の養殖いかだは嵐の前に沖へ移す。",
-            "水温の記録は毎朝六時に送られる。",
-            "新しい検査員は木曜日に来ます。",
-        ),
-        ("굴 양식장의 수온은 매일 기록한다", "새 검사원은 목요일에 온다", "폭풍 전에 뗏목을 옮긴다"),
-        ("ย้ายแพหอยก่อนพายุเข้า", "อุณหภูมิน้ำถูกบันทึกทุกเช้า", "ผู้ตรวจคนใหม่มาวันพฤหัสบดี"),
-        ("牡蛎筏在风暴之前移到外海。", "水温记录每天早上六点发送。", "新的检查员星期四到。"),
-    ],
-    ids=["ja", "ko", "th", "zh"],
-)
-def test_notes_of_scripts_without_blanks_are_asked_for_and_found(dataset, notes):
+def test_the_command_asks():
+    assert document("check", starter(), "--known-items", "--current", "bm25")["known_items"]["asked"] > 100
+
+
+@tabled
+def test_notes_of_scripts_without_blanks_are_asked_for_and_found(dataset, language, notes):
     entries = tuple(Entry(f"n{at}", title="", text=text) for at, text in enumerate(notes))
     found = ask_known_items(replace(dataset, entries=entries), "bm25", embedder="none")
-
-    assert (found["asked"], found["missed"]) == (3, 0)
+    assert (found["asked"], found["missed"]) == (3, 0), language

@@ -18,22 +18,7 @@ ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "eval" / "steelyard_eval"
 ENGINE = ROOT / "engine" / "steelyard"
 STARTER = str(ROOT / "qrels" / "starter")
-ASKS = {
-    "endpoints": ["compare", STARTER, "http://127.0.0.1:1/?q={query}"],
-    "importers": ["import", "notes.md", "mine"],
-    "model_judge": ["judge", STARTER, "--model"],
-    "serve": ["serve", "memory.db"],
-    "usage": ["learn", STARTER, "--from", "ubi:events.jsonl"],
-    "adaptive": ["learn", STARTER, "--rule", "adaptive", "--current", "soleri"],
-    "spec_kit_file": ["export", "spec_kit", "--to", "spec_kit"],
-    "cortex_client": ["index", STARTER, "made.db", "--layers", "llm"],
-    "models": ["index", STARTER, "made.db", "--embedder", "wordllama"],
-    "int8": ["compare", STARTER, "vector"],
-    "network": ["index", STARTER, "made.db", "--layers", "llm"],
-    "postgres": ["search", "postgresql://me@127.0.0.1/notes", "keys"],
-    "rerank": ["compare", STARTER, "spec_kit"],
-    "secrets": ["judge", STARTER, "--from-log", "--feedback", "log.jsonl"],
-}
+ASKS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["ASKS"]
 """The command that asks for each."""
 COMPARE = ["compare", STARTER, "bm25", "--json"]
 PROGRAM = """
@@ -68,16 +53,10 @@ def without(names, folder):
 
 def run(folder, *commands, **variables):
     """The exit code and the output of each command, with the packages of a folder."""
-    environ = {
-        **os.environ,
-        "PYTHONPATH": str(folder),
-        "LLM_BASE_URL": "http://127.0.0.1:1",
-        "LLM_MODEL": "m",
-        **variables,
-    }
+    environ = os.environ | {"PYTHONPATH": str(folder), "LLM_BASE_URL": "http://127.0.0.1:1", "LLM_MODEL": "m"}
     program = [sys.executable, "-c", PROGRAM, json.dumps(commands)]
-    done = subprocess.run(program, capture_output=True, text=True, env=environ, cwd=folder, check=True)
-    return json.loads(done.stdout)
+    how = {"capture_output": True, "text": True, "env": environ | variables, "cwd": folder, "check": True}
+    return json.loads(subprocess.run(program, **how).stdout)
 
 
 @pytest.mark.parametrize("name", {**EXTENSIONS, **OF_ENGINE})
@@ -86,7 +65,8 @@ def test_without_one_its_command_ends_with_one_line_and_another_command_works(na
     line = {"schema_version": 1, "timestamp": "2026-01-01T00:00:00Z", "query_id": "1", "user_query": "keys"}
     (tmp_path / "log.jsonl").write_text(json.dumps(line | {"policy": "p", "hits": []}) + "\n")
     folder = without([name], tmp_path)
-    commands = [(ASKS[name], variables), (COMPARE, {})]
+    asks = [STARTER if word == "STARTER" else word for word in ASKS[name]]
+    commands = [(asks, variables), (COMPARE, {})]
     (code, out, err), (other, compared, _) = (run(folder, words, **more)[0] for words, more in commands)
     assert (code, out, other) == (4, "", 0)
     assert re.search(rf"\b{name}\b", err)

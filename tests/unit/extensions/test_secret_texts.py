@@ -14,6 +14,7 @@ import string
 from pathlib import Path
 
 import pytest
+from tabled import tabled
 
 from steelyard.extensions.secrets import LONGEST_READ, holds_secret
 
@@ -113,33 +114,12 @@ def test_at_most_a_few_harmless_questions_are_touched():
     assert len([text for text in harmless if holds_secret(text)]) <= 3
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "пароль: morkov77",
-        "密码是 mangue42x",
-        "senha = goiaba1991",
-        "DB_PASSWORD%3Dmaracuja7",
-        "".join(chr(0xFEE0 + ord(c)) for c in "PASSWORD=") + "maracuja7",
-        "pass\u200bword=maracuja7",
-        "echo 'maracuja7' | docker login -u ana --password-stdin",
-        '<add key="ApiKey" value="4b7d1c9e2f" />',
-        "x" * (2 * LONGEST_READ + 1),
-    ],
-)
+@tabled
 def test_neither_language_nor_escapes_nor_length_hide_a_secret(text):
     assert holds_secret(text)
+    assert holds_secret("x" * (2 * LONGEST_READ + 1))
 
 
-@pytest.mark.parametrize(
-    ("number", "is_card"),
-    [
-        ("4111 1111 1111 1111", True),  # the issuers' own test numbers
-        ("378282246310005", True),
-        ("6011111111111117", True),
-        ("4111 1111 1111 1112", False),  # Luhn's check fails
-        ("1234567812345670", False),  # no issuer begins with 1
-    ],
-)
+@tabled
 def test_a_card_has_an_issuer_a_length_and_a_check_digit(number, is_card):
     assert holds_secret(f"order of {number}") is is_card

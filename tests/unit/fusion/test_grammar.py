@@ -1,8 +1,11 @@
 """Strategies as text, with every fault named at once, and the parameters next to their own that tuning tries."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tabled import tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.feedback import Explore
@@ -46,13 +49,6 @@ def layers_deep(expr):
 
 # layered inside layered is refused
 expressions = st.recursive(plain | dated, fusions, max_leaves=8).filter(lambda expr: layers_deep(expr) < 2)
-DOCUMENTED = {
-    "EchoVault": "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
-    "Soleri": "weighted_sum(0.25*tfidf, 0.15*cosine, 0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, "
-    "0.15*domain)",
-    "MoltNet": "weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life=69h), 0*importance)",
-    "Cortex-Mem": "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
-}
 
 
 class TestRoundTrip:
@@ -60,23 +56,7 @@ class TestRoundTrip:
     def test_what_is_printed_reads_back_as_an_equal_strategy(self, strategy):
         assert parse_strategy(str(strategy)) == strategy
 
-    @pytest.mark.parametrize("text", DOCUMENTED.values(), ids=DOCUMENTED)
-    def test_documented_strategies_print_as_they_are_written(self, text):
-        assert str(parse_strategy(text)) == text
-
-    @pytest.mark.parametrize(
-        ("written", "printed"),
-        [
-            (" rrf ( vector,fts,) ", "rrf(vector, fts, k=60)"),
-            ("rrf(1*vector, 1.50*fts, k=6e1)", "rrf(vector, 1.5*fts, k=60)"),
-            ("recency", "recency(half_life=365d)"),
-            ("tiered(fts, then=vector)", "tiered(fts, min_results=3, then=vector)"),
-            ("weighted_sum(.5*fts, normalize=none)", "weighted_sum(0.5*fts)"),
-            ("rrf(fts, bonus=none)", "rrf(fts, k=60)"),
-            ("layered(1*l2)", "layered(1*l2, threshold=0.5, relax=[0.4, 0.3])"),
-            ("weighted_sum(1*\tfts,\n +2*vector)", "weighted_sum(1*fts, 2*vector)"),
-        ],
-    )
+    @tabled
     def test_defaults_and_spacing_have_one_printed_form(self, written, printed):
         assert str(parse_strategy(written)) == printed
 
@@ -85,87 +65,43 @@ class TestRoundTrip:
         assert float(number_text(number)) == number
 
 
+def read_or_refused(text):
+    try:
+        strategy = parse_strategy(text)
+    except ConfigError as error:
+        assert str(error)
+    else:
+        assert parse_strategy(str(strategy)) == strategy
+
+
 class TestHostileText:
     @settings(max_examples=300)
     @given(st.text() | st.text(alphabet="0123456789.eE+-*()[],= dhabfts_vectorrkmin\n\x00\u0663\xe9"))
     def test_any_text_is_read_or_refused_by_name(self, text):
-        try:
-            strategy = parse_strategy(text)
-        except ConfigError as error:
-            assert str(error)
-        else:
-            assert parse_strategy(str(strategy)) == strategy
+        read_or_refused(text)
 
     @settings(max_examples=300)
     @given(expressions.map(str), st.integers(0, 10_000), st.text(max_size=3), st.integers(0, 4))
     def test_a_damaged_strategy_is_read_or_refused(self, text, at, inserted, dropped):
         at %= len(text) + 1
-        damaged = text[:at] + inserted + text[at + dropped :]
-        try:
-            strategy = parse_strategy(damaged)
-        except ConfigError as error:
-            assert str(error)
-        else:
-            assert parse_strategy(str(strategy)) == strategy
+        read_or_refused(text[:at] + inserted + text[at + dropped :])
 
     @pytest.mark.parametrize(
         ("text", "fragment"),
         [
-            ("", "expected a name at position 0, found the end"),
-            ("rrf(fts", "a bracket is not closed; write ')' at its end"),
-            ("rrf(fts))", "expected the end at position 8, found ')'"),
-            ("weighted_sum(0.5*fts 0.5*vector)", "expected ',' at position 21, found '0.5'"),
-            ("fts; DROP TABLE", "character ';' at position 3 is not allowed"),
-            ("fts\x00", r"character '\x00' at position 3 is not allowed"),
-            ("weighted_sum(1e999*fts)", "number 1e999 is too large; use a finite one"),
-            ("weighted_sum(nan*fts)", "expected ',' at position 16, found '*'"),
-            ("weighted_sum(3d*fts)", "weight 3d has a unit; a weight is a plain number"),
-            ("recency(half_life=0d)", "half_life = 0d must be a positive span of time such as 365d or 69h"),
-            ("rrf(3d)", "3d needs a name, as in half_life=3d"),
             ("x" * (MAX_LENGTH + 1), f"expression of {MAX_LENGTH + 1} characters is longer than {MAX_LENGTH}"),
             ("rrf(" * 40 + "fts" + ")" * 40, f"nested deeper than {MAX_NESTING}; simplify it"),
             ("tiered(fts, then=" * 500 + "fts" + ")" * 500, f"nested deeper than {MAX_NESTING}; simplify it"),
         ],
     )
-    def test_broken_grammar_is_shown_with_its_place(self, text, fragment):
+    def test_what_is_too_long_or_too_deep_is_refused(self, text, fragment):
         with pytest.raises(ConfigError) as raised:
             parse_strategy(text)
         assert fragment in str(raised.value)
 
 
 class TestFaults:
-    @pytest.mark.parametrize(
-        ("text", "fragment"),
-        [
-            ("vectr", "unknown signal or fusion 'vectr'; did you mean 'vector'?"),
-            ("rrf(fts, kk=60)", "rrf: unknown option 'kk'; did you mean 'k'?"),
-            ("fts(vector)", "signal 'fts' takes no signals in brackets; remove them"),
-            ("weighted_sum(1*fts, normalize=mx)", "unknown normalize 'mx'; did you mean 'max'?"),
-            ("weighted_sum(1*fts, normalize=5)", "weighted_sum: normalize = 5 must be one of none, max"),
-            ("weighted_sum(fts)", "weighted_sum: fts needs a weight, as in 0.5*fts"),
-            ("weighted_sum()", "weighted_sum needs at least one signal or fusion in its brackets"),
-            ("weighted_sum(-1*fts)", "weighted_sum: weight -1 is outside 0..1000000"),
-            ("weighted_sum(5)", "a number was found where a signal or fusion is expected"),
-            ("0.5*fts", "weight 0.5 before the whole strategy changes nothing; drop it"),
-            ("rrf(fts, k=-1)", "rrf: k = -1 must be a number of at least 0"),
-            ("rrf(fts, k=[1])", "rrf: k = [1] must be a number of at least 0"),
-            ("rrf(fts, k=1, k=2)", "rrf has an option twice; write each once"),
-            ("rrf(fts, bonus=times)", "rrf: bonus = times must be none, times(x)"),
-            ("rrf(fts, bonus=times(-1))", "rrf: bonus = times(-1) must be none"),
-            ("tiered(fts)", "tiered needs then=, a strategy without a weight before it"),
-            ("tiered(0.5*fts, then=fts)", "first = 0.5*fts must be"),
-            ("tiered(fts, min_results=2.5, then=fts)", "min_results = 2.5 must be a whole number of at least 0"),
-            (
-                "rrf(fts, bm25, k=[1, 2, 3])",
-                "k = [1, 2, 3] must be a number of at least 0, or 2 of them in brackets",
-            ),
-            ("weighted_sum(1*fts, normalize=tmm)", "normalize=tmm has no scale for fts"),
-            ("recency(half_life=365)", "recency: half_life = 365 must be a positive span of time"),
-            ("layered(1*l0, relax=0.3)", "layered: relax = 0.3 must be a list of numbers"),
-            ("by_intent(fix=fts)", "by_intent needs default=, a strategy without a weight before it"),
-            ("by_intent(fts, default=fts)", "by_intent takes nothing in its brackets"),
-        ],
-    )
+    @tabled
     def test_a_fault_is_named_with_its_rule(self, text, fragment):
         with pytest.raises(ConfigError) as raised:
             parse_strategy(text)
@@ -175,7 +111,6 @@ class TestFaults:
         text = "tiered(ftz, min_results=-1, then=rrf(vectr, -2*graph_(bm52), k=x, bonuss=1))"
         with pytest.raises(ConfigError) as raised:
             parse_strategy(text)
-
         message = str(raised.value)
         fragments = [
             *("'ftz'; did you mean 'fts'?", "min_results = -1", "'vectr'; did you mean 'vector'?"),
@@ -185,15 +120,11 @@ class TestFaults:
         assert [fragment for fragment in fragments if fragment not in message] == []
 
 
-def counts(text):
-    expr = parse_strategy(text)
+@pytest.mark.parametrize(("own", "tried"), [(3, [1, 3, 5, 10, 20, 50]), (7, [1, 3, 5, 7, 10, 20, 50])])
+def test_a_second_tier_is_tried_after_one_to_fifty_results_and_its_own_number(own, tried):
+    expr = parse_strategy(f"tiered(fts, min_results={own}, then=vector)")
     assert isinstance(expr, Tiered)
-    return [one.min_results for one in expr.variants()]
-
-
-def test_a_second_tier_is_tried_after_one_to_fifty_results_and_its_own_number():
-    assert counts("tiered(fts, min_results=3, then=vector)") == [1, 3, 5, 10, 20, 50]
-    assert counts("tiered(fts, min_results=7, then=vector)") == [1, 3, 5, 7, 10, 20, 50]
+    assert [one.min_results for one in expr.variants()] == tried
 
 
 @pytest.mark.parametrize(("own", "others"), [("decay", [0, 0.5]), ("0.7*decay", [0, 0.5, 1])])
@@ -208,7 +139,6 @@ def test_a_factor_is_tried_at_none_half_and_all_of_its_strength(own, others):
 def test_variants_of_a_part_leave_the_other_parts_in_their_places():
     expr = parse_strategy("rrf(tiered(fts, min_results=3, then=bm25), vector, weighted_sum(1*importance), k=60)")
     found = list(near_variants(expr))
-
     assert len({str(one) for one in found}) > 6
     for one in found:
         first, second, third = one.children
@@ -220,7 +150,6 @@ def test_drawn_weights_have_four_decimals_and_lie_around_the_own():
     config = find_system("plain").config(10).with_strategy(parse_strategy("weighted_sum(0.25*bm25, 0.75*vector)"))
     explore = Explore(share=1.0, seed=5)
     drawn = [explore.draw(config).strategy.weights for _ in range(50)]
-
     texts = [repr(weight).partition(".")[2] for pair in drawn for weight in pair]
     assert max(map(len, texts)) == 4
     assert all(sum(pair) == pytest.approx(1.0, abs=2e-4) for pair in drawn)
@@ -228,29 +157,20 @@ def test_drawn_weights_have_four_decimals_and_lie_around_the_own():
 
 
 def test_the_ladder_of_a_layered_search_stays_wherever_steps_are_below_its_threshold():
-    found = list(
-        parse_strategy("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3], cut=step)").variants()
-    )
-    assert {(one.threshold, one.relax) for one in found} == {
-        (0.6, (0.4, 0.3)), (0.5, (0.4, 0.3)), (0.4, (0.3,)), (0.3, ()), (0.2, ()),
-    }  # fmt: skip
+    expr = parse_strategy("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3], cut=step)")
+    found = list(expr.variants())
+    ladders = {(0.6, (0.4, 0.3)), (0.5, (0.4, 0.3)), (0.4, (0.3,)), (0.3, ()), (0.2, ())}
+    assert {(one.threshold, one.relax) for one in found} == ladders
     assert {one.cut for one in found} == {"step", None}
 
 
 def test_what_a_strategy_drops_of_another_is_named():
     layers = "layered(0.2*l0, {}*l1, 0.5*l2, threshold=0.5, relax={}{})"
     one = layers.format(0.3, "[0.4, 0.3]", ", cut=step")
+    flat, other = layers.format(0, "[]", ""), layers.format(0.4, "[0.4]", ", cut=0.2")
     old = parse_strategy(f"by_intent(default={one}, factual={one})")
-    new = parse_strategy(
-        f"by_intent(default={layers.format(0, '[]', '')}, factual={layers.format(0.4, '[0.4]', ', cut=0.2')})"
-    )
-
-    (change,) = changes(parse_strategy("rrf(fts, vector)"), parse_strategy("rrf(fts, vector, bm25)"))
-    assert (change.name, change.dropped) == ("strategy", False)  # of another shape it differs as a whole
-    found = [
-        (*str(change).replace(" for ", "\n").replace(" instead of ", "\n").split("\n"), change.dropped)
-        for change in changes(old, new)
-    ]
+    new = parse_strategy(f"by_intent(default={flat}, factual={other})")
+    found = [(*re.split(" for | instead of ", str(change)), change.dropped) for change in changes(old, new)]
     assert found == [
         ("weight of l1", "default 0", "0.3", True),
         ("relax", "default none", "[0.4, 0.3]", True),
@@ -259,13 +179,14 @@ def test_what_a_strategy_drops_of_another_is_named():
         ("relax", "factual [0.4]", "[0.4, 0.3]", False),
         ("cut", "factual 0.2", "step", False),
     ]
+    (change,) = changes(parse_strategy("rrf(fts, vector)"), parse_strategy("rrf(fts, vector, bm25)"))
+    assert (change.name, change.dropped) == ("strategy", False)  # of another shape it differs as a whole
 
 
 def test_cases_of_one_kind_are_varied_together_too():
     one = "layered(0.2*l0, 0.8*l2, threshold={}, relax=[])"
     expr = parse_strategy(f"by_intent(default={one.format(0.5)}, factual={one.format(0.4)})")
     pairs = {tuple(case.threshold for case in other.children) for other in near_variants(expr)}
-
     assert {(t, t) for t in (0.2, 0.3, 0.4, 0.5, 0.6)} <= pairs
     assert (0.2, 0.6) not in pairs  # one parameter at a time, or all alike
     mixed = parse_strategy("by_intent(default=rrf(fts, vector), factual=tiered(fts, then=vector))")

@@ -3,9 +3,11 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from command_line import done
 from lxml import etree
 from markdown_it import MarkdownIt
 
@@ -18,6 +20,7 @@ ROOT = Path(__file__).parents[3]
 STARTER = ROOT / "qrels" / "starter"
 HARM = "<script>alert(1)</script> | **@team** ](http://x) \x1b[31m\r\n::error::%0A &amp; `x`"
 HARMFUL_ID = "".join(char for char in HARM if char.isprintable() and char != " ")
+FACES = ("--github", "--markdown", "g.md", "--junit", "g.xml", "--out", "g.json")
 JUNIT = etree.XMLSchema(etree.parse(Path(__file__).parent / "junit.xsd"))
 
 
@@ -34,16 +37,15 @@ def hostile():
 def found(hostile, tmp_path_factory):
     """Results by verdict."""
     path = tmp_path_factory.mktemp("hostile") / "baseline.json"
-    right = {query.id: [*hostile.dataset.qrels[query.id]] for query in hostile.dataset.queries}
     ids = [entry.id for entry in hostile.dataset.entries]
-    hostile.update_baseline({HARM: lambda query: [*right[query.id], *ids]}, because=HARM, baseline=path)
-    few = hostile.dataset.queries[0].id
-    one = {HARM: lambda query: ids[1:2] + right[query.id] if query.id == few else [*right[query.id], *ids]}
+    right = {query.id: [*hostile.dataset.qrels[query.id], *ids] for query in hostile.dataset.queries}
+    one = right | {hostile.dataset.queries[0].id: ids[1:2] + right[hostile.dataset.queries[0].id]}
+    hostile.update_baseline({HARM: lambda query: right[query.id]}, because=HARM, baseline=path)
     other = sy.load({"corpus": {"a": "x"}, "queries": {"q": "x"}, "qrels": {"q": ["a"]}})
     return {
-        "pass": hostile.gate({HARM: lambda query: [*right[query.id], *ids]}, baseline=path),
+        "pass": hostile.gate({HARM: lambda query: right[query.id]}, baseline=path),
         "fail": hostile.gate({HARM: lambda query: ids[::-1]}, baseline=path),
-        "inconclusive": hostile.gate(one, baseline=path),
+        "inconclusive": hostile.gate({HARM: lambda query: one[query.id]}, baseline=path),
         "mismatch": other.gate(baseline=path),
     }
 
@@ -61,35 +63,25 @@ def test_the_document_is_read_back(found, verdict):
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_junit_follows_its_schema(found, verdict, strict):
-    text = gate_formats.junit(found[verdict].result, strict)
-    tree = etree.fromstring(text.encode())
-
+    tree = etree.fromstring(gate_formats.junit(found[verdict].result, strict).encode())
     JUNIT.assertValid(tree)
-    suite = tree.find("testsuite")
     bad = verdict in ("fail", "mismatch") or (strict and verdict == "inconclusive")
-    assert (suite.get("failures"), len(tree.findall(".//failure"))) == (str(int(bad)), int(bad))
+    assert (tree.find("testsuite").get("failures"), len(tree.findall(".//failure"))) == (str(int(bad)), int(bad))
     assert len(tree.findall(".//skipped")) == (verdict == "inconclusive" and not strict)
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
-def test_markdown_has_no_markup_but_ours(found, verdict):
+def test_markdown_has_no_markup_but_ours_and_shows_little_at_once(found, verdict):
+    """Ten lines at most: verdict, change with its interval, the three queries that lost most."""
     page = gate_formats.pull_request(found[verdict].result)
     html = MarkdownIt("commonmark").enable("table").render(page)
-    tags = set(re.findall(r"<(/?\w+)", html))
-
     ours = re.compile("/?(p|strong|table|thead|tbody|tr|th|td|code|details|summary|br|ul|li)")
-    assert all(map(ours.fullmatch, tags))
+    assert all(map(ours.fullmatch, set(re.findall(r"<(/?\w+)", html))))
     assert "\x1b" not in page
-    outside = re.sub(r"<code>.*?</code>", "", html)
-    assert re.findall(r"(?<!\w)@\w+", outside) == []  # nobody is mentioned
+    assert re.findall(r"(?<!\w)@\w+", re.sub(r"<code>.*?</code>", "", html)) == []  # nobody is mentioned
     assert page.startswith(("✅ **", "❌ **", "⚠️ **", "⛔ **"))
 
-
-@pytest.mark.parametrize("verdict", VERDICTS)
-def test_what_markdown_shows_at_once_is_short(found, verdict):
-    """Ten lines at most: verdict, change with its interval, the three queries that lost most."""
-    shown = gate_formats.pull_request(found[verdict].result).partition("<details>")[0]
-
+    shown = page.partition("<details>")[0]
     assert len(shown.splitlines()) <= 10
     if verdict == "fail":
         assert re.search(r"-0\.\d{3} nDCG@10 against the baseline, 95% sure of -0\.\d{3} to -0\.\d{3}", shown)
@@ -97,64 +89,51 @@ def test_what_markdown_shows_at_once_is_short(found, verdict):
     assert ("lost most" in shown) is (verdict in ("fail", "inconclusive"))
 
 
+LEVELS = {"pass": "notice", "fail": "error", "inconclusive": "warning", "mismatch": "error"}
+
+
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_annotations_are_one_line_each_and_nothing_else(found, verdict):
     lines = list(gate_formats.annotate(found[verdict].result))
-
-    levels = {"pass": "notice", "fail": "error", "inconclusive": "warning", "mismatch": "error"}
     assert lines
     for line in lines:
-        assert re.fullmatch(r"::(error|warning|notice) title=[^:,\r\n]*::[^\r\n]*", line)
-        assert line.startswith(f"::{levels[verdict]} ")
+        assert re.fullmatch(rf"::{LEVELS[verdict]} title=[^:,\r\n]*::[^\r\n]*", line)
 
 
-def test_the_step_summary_and_all_files_are_written(tmp_path, monkeypatch, capsys):
-    summary = tmp_path / "summary.md"
-    summary.write_text("before\n")
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    baseline = tmp_path / "baseline.json"
-    words = ["gate", str(STARTER), "--baseline", str(baseline), "-q"]
-    with pytest.raises(SystemExit):
-        main([*words, "bm25", "--update", "--because", "first"])
-    with pytest.raises(SystemExit):
-        main([*words, "--github", "--markdown", str(tmp_path / "g.md"), "--junit", str(tmp_path / "g.xml")])
-
-    assert "::notice title=steelyard gate::Pass" in capsys.readouterr().err
-    assert summary.read_text() == "before\n" + (tmp_path / "g.md").read_text()
-    JUNIT.assertValid(etree.parse(tmp_path / "g.xml"))
+def test_the_step_summary_and_all_files_are_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    Path("summary.md").write_text("before\n")
+    words = ["gate", STARTER, "--baseline", "baseline.json", "-q"]
+    done(*words, "bm25", "--update", "--because", "first")
+    told = done(*words, *FACES)
+    assert "::notice title=steelyard gate::Pass" in told.stderr
+    assert Path("summary.md").read_text() == "before\n" + Path("g.md").read_text()
+    JUNIT.assertValid(etree.parse("g.xml"))
 
 
 class TestUndecided:
     """A gate that an error ends says so in every file, in place of what an earlier one found."""
 
-    @pytest.fixture
-    def asked(self, tmp_path, monkeypatch):
+    @pytest.fixture(autouse=True)
+    def earlier(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
         for name in ("summary.md", "g.md", "g.xml", "g.json"):
             Path(name).write_text("Pass, said an earlier run\n")
 
-        def ask(dataset, *more):
-            faces = ("--github", "--markdown", "g.md", "--junit", "g.xml", "--out", "g.json")
-            with pytest.raises(SystemExit) as ended:
-                main(["gate", str(dataset), *faces, *more])
-            return ended.value.code
-
-        return ask
-
-    def test_the_message_is_in_every_file_and_harmless(self, asked, capsys):
+    def test_the_message_is_in_every_file_and_harmless(self):
         hostile = "<script>alert(1)</script>|**@team**\n::error::x.json"
+        told, page = (
+            done("gate", STARTER, *FACES, "--baseline", hostile, code=2).stderr,
+            Path("g.md").read_text(),
+        )
 
-        assert asked(STARTER, "--baseline", hostile) == 2
-
-        told, page = capsys.readouterr().err, Path("g.md").read_text()
         assert "::error title=steelyard gate" in told
         html = MarkdownIt("commonmark").render(page)
         assert set(re.findall(r"<(\w+)", html)) == {"p", "strong", "ul", "li", "code"}
         assert "&lt;script&gt;alert(1)&lt;/script&gt;|**@team**" in html  # nothing of it is escaped in the source
-        assert "could not decide" in html
-        assert "no baseline at" in html
-        assert "steelyard init" in html  # the remedy
+        assert "no baseline at" in html and "steelyard init" in html  # the fault and the remedy
         assert "@" not in re.sub("<code>.*?</code>", "", html)
         assert Path("summary.md").read_text() == "Pass, said an earlier run\n" + page
         tree = etree.parse("g.xml")
@@ -163,51 +142,44 @@ class TestUndecided:
         assert "no baseline at" in tree.find(".//error").get("message")
         assert not Path("g.json").exists()
 
-    def test_what_is_stopped_leaves_no_result_of_an_earlier_one(self, asked, monkeypatch):
+    def test_what_is_stopped_leaves_no_result_of_an_earlier_one(self, monkeypatch):
         def stop(*_):
             raise KeyboardInterrupt
 
         monkeypatch.setattr("steelyard_eval.gate.gate.check", stop)
-
-        assert asked(STARTER) == 130
-
+        with pytest.raises(SystemExit) as ended:
+            main(["gate", str(STARTER), *FACES])
+        assert ended.value.code == 130
         assert "was stopped" in Path("g.md").read_text()
         assert "was stopped" in etree.parse("g.xml").find(".//error").get("message")
 
 
-def test_in_pytest_a_regression_fails_and_the_summary_is_printed(tmp_path):
-    right = {query.id: "api-pool-exhaustion" for query in sy.load(STARTER).dataset.queries}
-    sy.load(STARTER).update_baseline(
-        {"mine": lambda query: [right[query.id]]}, because="first", baseline=tmp_path / "baseline.json"
-    )
-    (tmp_path / "test_mine.py").write_text(
-        f"""
+TESTED = f"""
 from steelyard_eval.testing import assert_no_regression
 
+def held(answer, **more):
+    assert_no_regression({str(STARTER)!r}, {{"mine": lambda query: answer}}, baseline="baseline.json", **more)
+
 def test_good():
-    same = {{"mine": lambda query: ["api-pool-exhaustion"]}}
-    assert_no_regression({str(STARTER)!r}, same, baseline="baseline.json")
+    held(["api-pool-exhaustion"])
 
 def test_bad():
-    assert_no_regression({str(STARTER)!r}, {{"mine": lambda query: 7}}, baseline="baseline.json")
+    held(7)
 
 def test_worse():
-    assert_no_regression({str(STARTER)!r}, {{"mine": lambda query: []}}, baseline="baseline.json", strict=True)
+    held([], strict=True)
 """
-    )
+
+
+def test_in_pytest_a_regression_fails_and_the_summary_is_printed(tmp_path):
+    mine = {"mine": lambda query: ["api-pool-exhaustion"]}
+    sy.load(STARTER).update_baseline(mine, because="first", baseline=tmp_path / "baseline.json")
+    (tmp_path / "test_mine.py").write_text(TESTED)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]
-    plugin = [] if b"steelyard" in _plugins() else ["-p", "steelyard_eval.testing"]
-    done = subprocess.run([*command, *plugin, "test_mine.py"], cwd=tmp_path, capture_output=True, text=True)
-
-    assert "2 failed, 1" in done.stdout
-    assert "mine returned 7" in done.stdout
-    assert re.search("AssertionError: (Fail|Inconclusive): mine:", done.stdout)
-    assert "steelyard gate" in done.stdout
-    assert "mine changed." in done.stdout
-
-
-def _plugins():
-    """The names of the pytest plugins that are installed."""
-    from importlib.metadata import entry_points
-
-    return b" ".join(point.name.encode() for point in entry_points(group="pytest11"))
+    plugin = [] if "steelyard" in entry_points(group="pytest11").names else ["-p", "steelyard_eval.testing"]
+    ended = subprocess.run([*command, *plugin, "test_mine.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert "2 failed, 1" in ended.stdout
+    assert "mine returned 7" in ended.stdout
+    assert re.search("AssertionError: (Fail|Inconclusive): mine:", ended.stdout)
+    assert "steelyard gate" in ended.stdout
+    assert "mine changed." in ended.stdout

@@ -16,6 +16,8 @@ from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import FeedbackGains
 
 QUERIES, CANDIDATES = 240, 25
+LEANING = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
+"""Weights that are nearly the best."""
 
 
 @cache
@@ -70,11 +72,16 @@ def truth(lists, grades):
     return lists.pairs.values(lists.top, grades).mean(axis=1)
 
 
+def counted(lists, row, place, shown, acts_of="clicked", acts=0):
+    """The counts of rows at places from 0; every act of one kind."""
+    row, place, shown = (np.asarray(part, dtype=kind) for part, kind in ((row, int), (place, int), (shown, float)))
+    of_kinds = np.zeros((row.size, len(KINDS)))
+    of_kinds[:, CODE[acts_of]] = acts
+    return PositionCounts.of(lists.pairs, row, place, shown, of_kinds)
+
+
 def cells_of(sessions, lists, kind="clicked"):
     """The counts of sessions; every act of one kind."""
-    size = sessions.row.size
-    acts = np.zeros((size, len(KINDS)))
-    acts[:, CODE[kind]] = sessions.acted.ravel()
     row = sessions.row.ravel()
     place = np.tile(np.arange(PLACES), len(sessions))
-    return PositionCounts.of(lists.pairs, row, place, np.ones(size), acts)
+    return counted(lists, row, place, np.ones(row.size), kind, sessions.acted.ravel())

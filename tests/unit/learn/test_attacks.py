@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from made_world import cells_of, decided, made, tried, truth
+from made_world import LEANING, cells_of, decided, made, tried, truth
 from simulator import Sessions, simulate
 
 from steelyard_eval.learn.position_bias import examine
@@ -13,30 +13,39 @@ from steelyard_eval.learn.searchers import weights
 SESSIONS = 4000
 
 
-def honest(seed=3):
-    lists, grades = made()
-    return lists, grades, simulate(lists, grades, 0, "pbm", SESSIONS, np.random.default_rng(seed))
+def honest(seed=3, count=SESSIONS, **world):
+    lists, grades = made(**world)
+    return lists, grades, simulate(lists, grades, 0, "pbm", count, np.random.default_rng(seed))
 
 
-def flood(lists, sessions, place):
+def acted(sessions, acted, lists):
+    """The counts of the same sessions with other acts."""
+    return cells_of(dataclasses.replace(sessions, acted=acted), lists)
+
+
+def flood(lists, place):
     """10,000 sessions of one query, each with an act on the entry at one place."""
     row = np.repeat(lists.top[0, [0]].astype(np.int64), 10_000, axis=0)
-    acted = np.tile(np.arange(10) == place, (10_000, 1))
+    on_it = np.tile(np.arange(10) == place, (10_000, 1))
     alone = np.full(10_000, -1)
-    return Sessions(np.zeros(10_000, int), row, acted, alone, np.zeros_like(row), np.zeros(row.shape))
+    return Sessions(np.zeros(10_000, int), row, on_it, alone, np.zeros_like(row), np.zeros(row.shape))
 
 
-def both(sessions, other):
-    """Two sets of sessions, one after the other."""
-    return Sessions(
-        *(np.concatenate([getattr(one, name) for one in (sessions, other)]) for name in vars(sessions))
-    )
+def wanting(lists, sessions):
+    """The same sessions with acts on what keywords alone rank first."""
+    first = lists.top[int(lists.block.weights[:, 0].argmax()), sessions.query, 0]
+    return dataclasses.replace(sessions, acted=sessions.row == first[:, None])
+
+
+def both(*sessions):
+    """Sets of sessions, one after the other."""
+    return Sessions(*map(np.concatenate, zip(*(vars(one).values() for one in sessions), strict=True)))
 
 
 def test_ten_thousand_acts_of_many_clients_on_one_entry_turn_nothing():
     """Of one client the reader counts one a day: see test_learn_command.py."""
     lists, grades, sessions = honest()
-    clean, loud = (cells_of(one, lists) for one in (sessions, both(sessions, flood(lists, sessions, 9))))
+    clean, loud = (cells_of(one, lists) for one in (sessions, both(sessions, flood(lists, 9))))
     value = truth(lists, grades)
     assert value[tried(lists, loud)] > value[0] + 0.8 * (value[tried(lists, clean)] - value[0]) > value[0]
     quiet, noisy = (examine(lists.pairs, cells) for cells in (clean, loud))
@@ -45,11 +54,8 @@ def test_ten_thousand_acts_of_many_clients_on_one_entry_turn_nothing():
 
 def test_a_crowd_that_wants_other_weights_is_held_by_labels_alone():
     """As many acts as the honest ones, all on what keywords alone rank first: a log cannot tell who is honest."""
-    lists, grades = made("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)")
-    sessions = simulate(lists, grades, 0, "pbm", SESSIONS, np.random.default_rng(3))
-    wanted = int(lists.block.weights[:, 0].argmax())
-    acted = sessions.row == lists.top[wanted, sessions.query, 0][:, None]
-    cells = cells_of(both(sessions, dataclasses.replace(sessions, acted=acted)), lists)
+    lists, grades, sessions = honest(strategy=LEANING)
+    cells = cells_of(both(sessions, wanting(lists, sessions)), lists)
     value = truth(lists, grades)
     assert value[tried(lists, cells)] < value[0] - 0.01
     verdict, candidate = decided(lists, grades, cells, np.arange(30))
@@ -58,42 +64,33 @@ def test_a_crowd_that_wants_other_weights_is_held_by_labels_alone():
 
 def test_a_client_that_wants_other_weights_suggests_nothing():
     """A third of the searches are a robot's: what it wants does not hold without it."""
-    lists, grades = made("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)")
-    sessions = simulate(lists, grades, 0, "pbm", SESSIONS, np.random.default_rng(3))
-    robot = simulate(lists, grades, 0, "pbm", SESSIONS // 2, np.random.default_rng(4))
-    acted = robot.row == lists.top[int(lists.block.weights[:, 0].argmax()), robot.query, 0][:, None]
-    cells = cells_of(both(sessions, dataclasses.replace(robot, acted=acted)), lists)
+    lists, grades, sessions = honest(strategy=LEANING)
+    robot = wanting(lists, honest(4, SESSIONS // 2, strategy=LEANING)[2])
     value = truth(lists, grades)
-    found = tried(lists, cells, apart=cells_of(sessions, lists))
+    found = tried(lists, cells_of(both(sessions, robot), lists), apart=cells_of(sessions, lists))
     assert value[found] >= value[0] - 1e-3
 
 
-@pytest.mark.parametrize("model", ["first place alone", "at random", "nothing"])
-def test_acts_that_say_nothing_of_entries_suggest_nothing(model):
+@pytest.mark.parametrize(
+    "acts",
+    [
+        lambda rng, own: (np.arange(10) == 0) & (rng.random((SESSIONS, 1)) < 0.6),  # on the first place alone
+        lambda rng, own: rng.random((SESSIONS, 10)) < 0.1,
+        lambda rng, own: np.zeros((SESSIONS, 10), dtype=bool),
+        lambda rng, own: own[rng.permutation(SESSIONS)],  # of other queries: they say nothing of what is relevant
+    ],
+)
+def test_acts_that_say_nothing_of_entries_suggest_nothing(acts):
     lists, _, sessions = honest()
-    rng = np.random.default_rng(0)
-    acted = {
-        "first place alone": (np.arange(10) == 0) & (rng.random((SESSIONS, 1)) < 0.6),
-        "at random": rng.random((SESSIONS, 10)) < 0.1,
-        "nothing": np.zeros((SESSIONS, 10), dtype=bool),
-    }[model]
-    assert tried(lists, cells_of(dataclasses.replace(sessions, acted=acted), lists)) == 0
-
-
-def test_acts_of_other_queries_suggest_nothing():
-    """The acts of each session belong to another one: what is acted upon says nothing of what is relevant."""
-    lists, _, sessions = honest()
-    order = np.random.default_rng(0).permutation(SESSIONS)
-    assert tried(lists, cells_of(dataclasses.replace(sessions, acted=sessions.acted[order]), lists)) == 0
+    assert tried(lists, acted(sessions, acts(np.random.default_rng(0), sessions.acted), lists)) == 0
 
 
 def test_a_third_of_the_sessions_on_the_last_place_suggest_no_harm():
     lists, grades, sessions = honest()
-    acted = sessions.acted.copy()
-    acted[np.random.default_rng(0).random(SESSIONS) < 0.3] = np.arange(10) == 9
-    found = tried(lists, cells_of(dataclasses.replace(sessions, acted=acted), lists))
+    acts = sessions.acted.copy()
+    acts[np.random.default_rng(0).random(SESSIONS) < 0.3] = np.arange(10) == 9
     value = truth(lists, grades)
-    assert value[found] >= value[0] - 1e-3
+    assert value[tried(lists, acted(sessions, acts, lists))] >= value[0] - 1e-3
 
 
 def test_nobody_outvotes_the_rest():

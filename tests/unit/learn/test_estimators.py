@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from made_world import cells_of, decided, learned, made, tried, truth
+from made_world import LEANING, cells_of, counted, decided, learned, made, tried, truth
 from scipy.stats import binomtest
 from simulator import simulate
 
 from steelyard.feedback import draft_teams
-from steelyard_eval.learn.counts import CODE, KINDS, InterleavingResult, PositionCounts, said_of_turns
+from steelyard_eval.learn.counts import CODE, InterleavingResult, PositionCounts, said_of_turns
 from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
 from steelyard_eval.learn.gains import fit
 from steelyard_eval.learn.position_bias import (
@@ -19,13 +19,10 @@ from steelyard_eval.learn.position_bias import (
 )
 
 
-def cells(rows, acts_of="clicked"):
+def cells(rows):
     """PositionCounts from (row, place from 1, shows, acts)."""
-    lists, _ = made()
-    row, place, shown, done = np.array(rows, dtype=float).T
-    acts = np.zeros((len(rows), len(KINDS)))
-    acts[:, CODE[acts_of]] = done
-    return PositionCounts.of(lists.pairs, row.astype(int), place.astype(int) - 1, shown, acts)
+    row, place, shown, acts = np.array(rows, dtype=float).T
+    return counted(made()[0], row, place - 1, shown, acts=acts)
 
 
 # By hand
@@ -45,8 +42,7 @@ def test_given_probabilities_are_taken_as_they_are():
     given = np.full(PLACES, np.nan)
     given[[0, 1, 3]] = 0.8, 0.4, 0.2
     assert from_given(given).exponent == pytest.approx(1.0)
-    lists, _ = made()
-    assert examine(lists.pairs, cells([(0, 1, 9, 3)]), given).source == "given"
+    assert examine(made()[0].pairs, cells([(0, 1, 9, 3)]), given).source == "given"
 
 
 @pytest.mark.parametrize(("estimate", "exponent"), [(-0.5, 0.0), (1.0, 1.0), (3.5, 3.0)])
@@ -90,21 +86,17 @@ def test_the_sign_test_is_exact():
 # By construction
 
 
-def simulated(model="pbm", sessions=4000, seed=0, explore="none"):
-    lists, grades = made()
+def simulated(model="pbm", sessions=4000, seed=0, explore="none", **world):
+    lists, grades = made(**world)
     rng = np.random.default_rng(seed)
     return lists, grades, cells_of(simulate(lists, grades, 0, model, sessions, rng, explore=explore), lists)
-
-
-def examined(made_log):
-    lists, _, own = made_log
-    return examine(lists.pairs, own)
 
 
 def test_the_exponent_is_recovered_and_its_interval_covers():
     """The position-based model examines place k with probability 1 / k. 12 logs each; 95% intervals."""
     for explore, source in (("none", "joint"), ("interleave", "harvested")):
-        found = [examined(simulated(seed=seed, explore=explore)) for seed in range(12)]
+        logs = [simulated(seed=seed, explore=explore) for seed in range(12)]
+        found = [examine(lists.pairs, own) for lists, _, own in logs]
         assert {one.source for one in found} == {source}
         assert np.mean([one.exponent for one in found]) == pytest.approx(1.0, abs=0.12)
         assert sum(abs(one.exponent - 1) <= 1.96 * one.error for one in found) >= 10
@@ -112,11 +104,9 @@ def test_the_exponent_is_recovered_and_its_interval_covers():
 
 def test_the_posterior_tells_shown_entries_apart():
     lists, grades, own = simulated(sessions=8000)
-    classes = fit(lists.pairs, own, 1.0)
-    shown = np.unique(own.row)
-    known = classes.relevance[shown][grades[shown] > 0].mean(), classes.relevance[shown][grades[shown] == 0].mean()
-    assert known[0] > 0.7
-    assert known[1] < 0.1
+    classes, shown = fit(lists.pairs, own, 1.0), np.unique(own.row)
+    right, wrong = (classes.relevance[shown][(grades[shown] > 0) == relevant].mean() for relevant in (True, False))
+    assert right > 0.7 and wrong < 0.1
     assert classes.lift > 5
 
 
@@ -124,9 +114,7 @@ def test_the_strength_of_an_act_is_learned_and_a_dismissal_speaks_against():
     """Acts on irrelevant entries are called opened, on relevant ones accepted; a tenth of each the other way."""
     lists, grades, own = simulated(sessions=8000)
     rng = np.random.default_rng(0)
-    acts = np.zeros_like(own.acts)
-    clicks = own.acts[:, CODE["clicked"]]
-    relevant = grades[own.row] > 0
+    acts, clicks, relevant = np.zeros_like(own.acts), own.acts[:, CODE["clicked"]], grades[own.row] > 0
     turned = rng.binomial(clicks.astype(int), 0.1)
     acts[:, CODE["accepted"]] = np.where(relevant, clicks - turned, turned)
     acts[:, CODE["opened"]] = clicks - acts[:, CODE["accepted"]]
@@ -138,8 +126,8 @@ def test_the_strength_of_an_act_is_learned_and_a_dismissal_speaks_against():
 
 
 def test_weights_that_are_best_already_are_kept():
-    lists, grades = made("weighted_sum(0.22*bm25, 0.78*vector, normalize=minmax)")
-    own = cells_of(simulate(lists, grades, 0, "pbm", 4000, np.random.default_rng(1)), lists)
+    best = "weighted_sum(0.22*bm25, 0.78*vector, normalize=minmax)"
+    lists, grades, own = simulated(seed=1, strategy=best)
     value = truth(lists, grades)
     assert value[0] > value.max() - 0.01
     assert value[tried(lists, own)] >= value[0] - 1e-3
@@ -147,8 +135,7 @@ def test_weights_that_are_best_already_are_kept():
 
 def test_labels_decide_where_clicks_follow_a_signal():
     """A world where keywords are worthless and clicks follow them: the log misleads, 60 labels do not."""
-    lists, grades = made("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)")
-    own = cells_of(simulate(lists, grades, 0, "attract", 20_000, np.random.default_rng(0)), lists)
+    lists, grades, own = simulated("attract", 20_000, strategy=LEANING)
     value = truth(lists, grades)
     verdict, candidate = decided(lists, grades, own, np.arange(0, 240, 4))
     assert verdict != "ship" or value[candidate] >= value[0] - 1e-3
@@ -156,18 +143,18 @@ def test_labels_decide_where_clicks_follow_a_signal():
 
 def test_what_clicks_follow_is_named():
     """The model draws acts to keywords by .3 of their value, and the label of a relevant entry to .85."""
-    lists, grades = made("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)")
-    own = cells_of(simulate(lists, grades, 0, "attract", 20_000, np.random.default_rng(0)), lists)
+    lists, grades, own = simulated("attract", 20_000, strategy=LEANING)
     pairs = lists.pairs
     qrels = {name: {} for name in pairs.queries}
     for row in np.flatnonzero(grades):
         qrels[pairs.queries[pairs.query[row]]][pairs.entries[pairs.entry[row]]] = 1
-    found = {one.label: one for one in feedback_biases(pairs, own, qrels)}
-    assert found["the label"].followed
-    assert found["bm25"].followed
-    assert not found["vector"].followed
-    honest = cells_of(simulate(lists, grades, 0, "pbm", 20_000, np.random.default_rng(0)), lists)
-    assert [one.label for one in feedback_biases(pairs, honest, qrels) if one.followed] == ["the label"]
+    _, _, honest = simulated("pbm", 20_000, strategy=LEANING)
+    found, other = (
+        {one.label for one in feedback_biases(pairs, log, qrels) if one.followed} for log in (own, honest)
+    )
+    assert {"the label", "bm25"} <= found
+    assert "vector" not in found
+    assert other == {"the label"}
 
 
 @pytest.mark.parametrize("rows", [[(0, 1, 1, 1)], [(0, 1, 1, 0)], [(0, 1, 2, 1), (30, 2, 1, 1)]])
@@ -182,28 +169,26 @@ def test_a_log_of_a_search_or_two_decides_nothing_and_breaks_nothing(rows):
 # The verdict on interleaved rankings
 
 
-def fought(other, *clients):
-    """A result of clients, each with its name, searches won, tied and lost."""
-    result = InterleavingResult(other)
+def fought(*clients):
+    """A result of clients, each with its name, searches won, tied and lost, and what is said of it."""
+    result = InterleavingResult("b1")
     for name, *counts in clients:
         for balance, count in zip((1, 0, -1), counts, strict=True):
             for _ in range(count):
                 result.add(balance, name)
-    return result
+    return result, said_of_turns(result, {})
 
 
 def test_a_preference_has_scipys_p_and_interval_and_says_who_agrees():
-    found = fought("b1", ("ann", 12, 3, 2), ("bob", 5, 0, 1), ("eve", 0, 2, 1), ("dan", 0, 4, 0))
-    said, test = said_of_turns(found, {}), binomtest(17, 21)
+    found, said = fought(("ann", 12, 3, 2), ("bob", 5, 0, 1), ("eve", 0, 2, 1), ("dan", 0, 4, 0))
+    test = binomtest(17, 21)
     assert (found.wins, found.ties, found.losses) == (17, 9, 4)
     assert found.p == pytest.approx(test.pvalue)
     ends = test.proportion_ci(0.95, "exact")
     assert (said.facts["low"], said.facts["high"]) == pytest.approx((ends.low, ends.high))
     assert (said.key, said.facts["not"]) == ("turns_preferred", False)
     assert (said.facts["same"], said.facts["clients"]) == (2, 3)
-    assert said_of_turns(fought("b1", ("ann", 0, 0, 6)), {}).facts["not"] is True
-
-
-def test_without_one_it_is_open_or_nothing_was_acted_upon():
-    assert said_of_turns(fought("b1", ("ann", 7, 2, 3)), {}).key == "turns_open"
-    assert said_of_turns(fought("b1", ("ann", 0, 5, 0)), {}).key == "turns_untold"
+    assert fought(("ann", 0, 0, 6))[1].facts["not"] is True
+    # without one it is open, or nothing was acted upon
+    keys = [fought(("ann", *counts))[1].key for counts in ((7, 2, 3), (0, 5, 0))]
+    assert keys == ["turns_open", "turns_untold"]

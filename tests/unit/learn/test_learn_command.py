@@ -8,7 +8,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from command_line import run
+from command_line import document, done
+from tabled import tabled
+from written_set import write_lines
 
 from steelyard.base.errors import DataError
 from steelyard.config import SearchConfig
@@ -20,8 +22,7 @@ from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn import learn
 from steelyard_eval.learn.decision import LogDecision, _sampled
 from steelyard_eval.learn.result import evidence
-from steelyard_eval.result import document
-from steelyard_eval.result.sentences import say
+from steelyard_eval.result.document import read
 from steelyard_eval.workbench import Workbench
 
 LOG = starter() / "feedback.jsonl.gz"
@@ -35,16 +36,6 @@ def data():
 @pytest.fixture(scope="module")
 def learned(data):
     return data.learn(labels=False)
-
-
-def changed(tmp_path, change):
-    """The starter's log with every impression changed."""
-    path = tmp_path / "changed.jsonl"
-    with gzip.open(LOG, "rt") as stream, path.open("w") as out:
-        for text in stream:
-            record = json.loads(text)
-            out.write(json.dumps(change(record) if "hits" in record else record) + "\n")
-    return path
 
 
 def facts(found, key):
@@ -74,10 +65,9 @@ def test_acts_alone_suggest_a_try_and_ship_nothing(learned):
 
 
 def test_labels_decide_and_acts_make_them_worth_more(tmp_path):
-    found = run("learn", starter(), "--current", "echovault", "--out", tmp_path / "w.json", "--json")
-    assert found.exit_code == 0, found.stderr
+    found = done("learn", starter(), "--current", "echovault", "--out", tmp_path / "w.json", "--json")
     assert "log is simulated" in found.stderr
-    result = document.read(found.stdout.encode())
+    result = read(found.stdout.encode())
     assert SearchConfig.load(tmp_path / "w.json").provenance["verdict"] == result.decision.verdict == "ship"
     (worth,) = result.answer.because
     assert (worth.key, worth.facts["labelled"], worth.facts["distinct"]) == ("learn_worth", 59, 157)
@@ -103,17 +93,15 @@ def tally(tmp_path, actions):
     """A log of acts on single entries, such as Soleri keeps, of the starter's queries and relevant entries."""
     texts = {q["id"]: q["text"] for q in map(json.loads, (starter() / "queries.jsonl").read_text().splitlines())}
     pairs = [line.split()[::2] for line in (starter() / "qrels.txt").read_text().splitlines()]
+    same = {"schema_version": 1, "timestamp": "2026-07-01T10:00:00Z", "policy": "soleri"}
     rows = [
-        {
-            "schema_version": 1, "timestamp": "2026-07-01T10:00:00Z", "query_id": str(at), "client_id": str(at),
-            "user_query": texts[query], "policy": "soleri", "hits": [{"object_id": entry, "position": 1}],
-            "actions": [{"object_id": entry, "action_name": action}],
-        }
+        {**same, "query_id": str(at), "client_id": str(at), "user_query": texts[query]}
+        | {"hits": [{"object_id": entry, "position": 1}]}
+        | {"actions": [{"object_id": entry, "action_name": action}]}
         for at, (action, (query, entry)) in enumerate(zip(actions, cycle(pairs), strict=False))
-    ]  # fmt: skip
-    log = tmp_path / "tally.jsonl"
-    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return log
+    ]
+    write_lines(tmp_path / "tally.jsonl", rows)
+    return tmp_path / "tally.jsonl"
 
 
 def test_over_a_fusion_it_takes_sixty_labels(data):
@@ -132,98 +120,60 @@ def test_acts_without_lists_change_nothing_and_say_why(tmp_path, data):
 @pytest.mark.parametrize(("actions", "weight"), [(TALLY, 0.2875), (TALLY[:18] + TALLY[22:], 0.25)])
 def test_soleri_s_rule_counts_them_from_30_on(tmp_path, actions, weight):
     """By its document: (18 + 4 / 2) / 32 = 0.625 moves 0.25 by (0.625 - 0.5) * 2 * 0.15; 28 of them by nothing."""
-    words = ("--current", "soleri", "--rule", "adaptive", "--out", tmp_path / "w.json", "--json")
-    found = run("learn", starter(), "--feedback", tally(tmp_path, actions), *words)
-    record = json.loads(found.stdout)
-
+    words = ("--current", "soleri", "--rule", "adaptive", "--out", tmp_path / "w.json")
+    record = document("learn", starter(), "--feedback", tally(tmp_path, actions), *words)
     assert "18 accepted" in record["answer"]["facts"]["counts"]
     assert f"weighted_sum({weight:g}*tfidf" in record["answer"]["formula"]
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_log_of_another_memory_is_one_message(tmp_path, data):
-    def of_another(record):
-        hits = [{**hit, "object_id": f"gone-{hit['object_id']}"} for hit in record["hits"]]
-        return {**record, "hits": hits, "actions": []}
-
+    """The starter's log, with other ids and no acts."""
+    records = [json.loads(text) for text in gzip.decompress(LOG.read_bytes()).splitlines()]
+    for record in records:
+        for hit in record.get("hits", ()):
+            hit["object_id"] = f"gone-{hit['object_id']}"
+        record["actions"] = []
+    write_lines(tmp_path / "changed.jsonl", [record for record in records if "hits" in record])
     with pytest.raises(DataError, match=r"changed\.jsonl' shows"):
-        data.learn(changed(tmp_path, of_another), labels=False)
+        data.learn(tmp_path / "changed.jsonl", labels=False)
 
 
-def test_a_search_is_logged_acted_upon_and_compared(tmp_path):
+def test_a_search_is_logged_and_acted_upon_by_command(tmp_path):
     vault, log = tmp_path / "m.db", tmp_path / "log.jsonl"
-    assert run("index", starter(), vault, "--embedder", "none").exit_code == 0
-    found = run("search", vault, "rotate keys", "--system", "bm25", "--log", log, "--client", "me", "--json")
-    query_id = json.loads(found.stdout)["query_id"]
-    first = json.loads(found.stdout)["hits"][0]["id"]
-    assert run("vault", "act", log, query_id, first, "--action", "cited").exit_code == 0
-    assert run("vault", "act", log, "gone", first).exit_code == 2
-    assert len(log.read_text().splitlines()) >= 3
+    done("index", starter(), vault, "--embedder", "none")
+    found = document("search", vault, "rotate keys", "--system", "bm25", "--log", log, "--client", "me")
+    first = found["hits"][0]["id"]
+    done("vault", "act", log, found["query_id"], first, "--action", "cited")
+    assert json.loads(log.read_text().splitlines()[-1])["actions"][0]["action_name"] == "cited"
+    done("vault", "act", log, "gone", first, code=2)
 
 
-# Why a log took no part in a decision by labels: one true sentence for each reason
+# Why a log took no part in a decision by labels
 
 LABELLED = tuple(Query(f"question {at}", id=f"q{at}") for at in range(16))
 
 
-def decision(logged, second=None, listless=False, few=0):
-    """Labels of sixteen queries, and a log of some queries, all of which were valued."""
-    cells = SimpleNamespace(queries=np.arange(len(logged)))
+def decision(logged, others, again, second=None, listless=False, few=0):
+    """Labels of sixteen queries, and a log of some of them, of others, and of copies of the first one."""
+    queries = [*LABELLED[:logged], *(Query(f"other {at}", id=f"o{at}") for at in range(others))]
+    queries += [Query(LABELLED[0].text, id=f"a{at}") for at in range(again)]
+    cells, hits = SimpleNamespace(queries=np.arange(len(queries))), SimpleNamespace(listless=listless)
     log = SimpleNamespace(census=SimpleNamespace(impressions=40))
-    hits, config = SimpleNamespace(listless=listless), find_system("echovault").config(10)
-    case = SimpleNamespace(queries=logged, cells=cells, log=log, hits=hits, config=config)
-    made = (
-        None if few else SimpleNamespace(choice=SimpleNamespace(second=second, scored=SimpleNamespace(share=0.0)))
-    )
-    labelled = () if few else LABELLED
-    return LogDecision(case, labelled, np.arange(len(logged)), None, (), None, made, few)
+    config = find_system("echovault").config(10)
+    case = SimpleNamespace(queries=tuple(queries), cells=cells, log=log, hits=hits, config=config)
+    choice = SimpleNamespace(second=second, scored=SimpleNamespace(share=0.0))
+    labelled, made = ((), None) if few else (LABELLED, SimpleNamespace(choice=choice))
+    return LogDecision(case, labelled, np.arange(len(queries)), None, (), None, made, few)
 
 
-def said(found):
-    """What is said of the evidence."""
-    (one,) = evidence(found)
-    return say(one)
-
-
-def others(count):
-    return tuple(Query(f"other {at}", id=f"o{at}") for at in range(count))
-
-
-AGAIN = tuple(Query(LABELLED[0].text, id=f"a{at}") for at in range(9))
-"""Queries of the log that ask what a labelled one asks."""
-
-
-@pytest.mark.parametrize(
-    ("logged", "count", "left", "facts"),
-    [
-        (others(9), 0, 9, ["none of the 16", "takes 5"]),
-        (LABELLED[:1] + others(9), 1, 9, ["only 1 of the 16", "was logged", "takes 5"]),
-        (LABELLED[:4] + others(9), 4, 9, ["only 4 of the 16", "were logged", "takes 5"]),
-        (LABELLED, 16, 0, ["16 of the 16", "no other logged"]),
-        (LABELLED + others(1), 16, 1, ["16 of the 16", "only one other"]),
-        (LABELLED + AGAIN, 16, 0, ["16 of the 16", "no other logged"]),
-    ],
-)
-def test_the_reason_is_that_which_holds(logged, count, left, facts):
-    found = decision(logged)
-    assert (len(found.logged), found.others) == (count, left)
-    told = said(found)
-    assert all(fact in told for fact in facts), told
-    assert ("none of" in told) == (count == 0)
-
-
-def test_a_log_without_lists_is_called_so():
-    assert "no result lists" in said(decision(LABELLED + others(9), listless=True))
-
-
-def test_acts_that_do_not_follow_labels_are_not_said_to_lack_queries():
-    (told,) = evidence(decision(LABELLED + others(9), second=object()))
-    assert (told.key, told.facts["logged"]) == ("learn_chance", 16)
-
-
-def test_too_few_labels_to_decide_are_counted():
-    (told,) = evidence(decision(others(9), few=14))
-    assert (told.key, told.facts["labelled"], told.facts["fewest"]) == ("learn_few_labels", 14, 15)
+@tabled
+def test_the_reason_is_that_which_holds(log, case, counts, key, facts):
+    found = decision(*log, **case)
+    (told,) = evidence(found)
+    assert (len(found.logged), found.others) == tuple(counts)
+    assert told.key == key
+    assert facts.items() <= told.facts.items()
 
 
 def test_of_the_logged_queries_every_labelled_one_is_used_and_so_many_others(monkeypatch):

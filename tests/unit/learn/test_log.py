@@ -6,6 +6,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tabled import tabled
+from written_set import write_lines
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config import policy_of
@@ -52,10 +54,9 @@ def log(tmp_path, lines, **options):
 
 def counted(found):
     """(query, entry, place from 1) -> (shows, acts)."""
-    hits = found.hits
-    query, entry, place = hits.query, hits.entry, hits.place
-    whole = {}
-    for *key, shown, acts in zip(query, entry, place + 1, hits.shown, hits.acts.sum(1), strict=True):
+    hits, whole = found.hits, {}
+    rows = zip(hits.query, hits.entry, hits.place + 1, hits.shown, hits.acts.sum(1), strict=True)
+    for *key, shown, acts in rows:
         before = whole.get(tuple(key), (0, 0))
         whole[tuple(key)] = before[0] + shown, before[1] + acts
     return whole
@@ -69,17 +70,17 @@ def aside(found):
 
 
 def test_shows_and_acts_are_counted_by_query_entry_and_place(tmp_path):
-    found = log(
-        tmp_path,
-        [
-            impression(client_id="x", actions=[act("b"), act("c", "dismissed")]),
-            impression(client_id="y", actions=[act("b", "accepted")]),
-            impression("anything", user_query="two", client_id="z", entries=("b",)),
-        ],
-    )
+    lines = [
+        impression(client_id="x", actions=[act("b"), act("c", "dismissed")]),
+        impression(client_id="y", actions=[act("b", "accepted")]),
+        impression("anything", user_query="two", client_id="z", entries=("b",)),
+    ]
+    found = log(tmp_path, lines)
     assert counted(found) == {(0, 0, 1): (2, 0), (0, 1, 2): (2, 2), (0, 2, 3): (2, 1), (1, 1, 1): (1, 0)}
     assert (found.census.impressions, found.census.acts, aside(found)) == (3, 3, {})
     assert found.searches == {"p": 3}
+    # unknown entries count as places that differ: 8 stands for them
+    assert counted(log(tmp_path, [impression(entries=("zz", "a"))])) == {(0, 8, 1): (1, 0), (0, 0, 2): (1, 0)}
 
 
 def test_clients_beyond_those_that_are_told_apart_count_as_one(tmp_path, monkeypatch):
@@ -105,35 +106,16 @@ def test_none_useful_is_one_act_about_every_entry(tmp_path):
     assert found.hits.acts[:, CODE["none_useful"]].tolist() == [0.1, 0.1, 0.1]
 
 
-@pytest.mark.parametrize(
-    ("line", "rule"),
-    [
-        ("{\n", "is not valid JSON"),
-        ("[]\n", "Expected `object`, got `array`"),
-        (impression(schema_version=2), "Invalid enum value 2"),
-        (impression(timestamp="2025-13-01T00:00:00Z"), "RFC3339"),
-        (impression(timestamp=None), "has no timestamp"),
-        (impression(timestamp="2031-01-01T00:00:00Z"), "has a timestamp in the future"),
-        (impression(timestamp="1970-01-01T00:00:00Z"), "before the year 2000"),
-        (impression(hits=[{"object_id": "a", "position": 0}]), "Expected `int` >= 1"),
-        (impression(entries=("a", "a")), "shows an entry twice"),
-        (impression(hits=[{"object_id": n, "position": 1} for n in "ab"]), "two entries at one place"),
-        (impression(actions=[act("a", "praised")]), "Invalid enum value 'praised'"),
-        (impression("q9"), "asks a query that the data set does not have"),
-        (impression("q1", user_query="shuffled"), "asks a query that the data set does not have"),
-        (impression(entries=("a",), actions=[act("b")]), "acts on an entry that was not shown"),
-        (
-            json.dumps(impression()).replace('"position": 1', '"position": 1, "score": NaN') + "\n",
-            "(NaN or infinity)",
-        ),
-        ("x" * 1_000_001 + "\n", "is longer than 1,000,000 bytes"),
-    ],
-)
+@tabled
 def test_what_breaks_a_rule_is_set_aside_with_its_line(tmp_path, line, rule):
-    found = log(tmp_path, [impression(client_id="x"), line])
-    [lines] = [lines for _, own, lines in found.census.ordered if rule in own]
-    assert lines[0] == 2
+    found = log(tmp_path, [impression(client_id="x"), line if isinstance(line, str) else impression(**line)])
+    assert [lines[0] for _, own, lines in found.census.ordered if rule in own] == [2]
     assert counted(found)[0, 0, 1][0] in (1, 2)
+
+
+def test_a_line_of_more_than_a_million_bytes_is_set_aside(tmp_path):
+    found = log(tmp_path, ["x" * 1_000_001 + "\n"])
+    assert [lines for _, own, lines in found.census.ordered if "is longer than 1,000,000 bytes" in own] == [[1]]
 
 
 def test_a_client_counts_once_a_query_and_day_and_not_without_end(tmp_path):
@@ -148,18 +130,18 @@ def test_a_client_counts_once_a_query_and_day_and_not_without_end(tmp_path):
 
 
 def test_a_search_that_was_narrowed_is_a_query_of_its_own(tmp_path):
-    """The same words in one project and in all of them show other lists."""
-    lines = [impression("e1", user_query="new words", client_id=str(at)) for at in range(2)]
-    lines[1]["filter"] = {"project": "api"}
-    lines.append({**lines[1], "client_id": "2"})
+    """The same words in one project and in all of them show other lists; texts that are no queries of the set are
+    learned from where they can be embedded.
+    """
+    narrowed = impression("e1", user_query="new words", client_id="1", filter={"project": "api"})
+    lines = [impression("e1", user_query="new words", client_id="0"), narrowed, {**narrowed, "client_id": "2"}]
     lines.append(impression("e2", user_query="other", filter={"colour": "red"}))
     found = log(tmp_path, lines, extensible=True)
-    assert [(text, str(filters)) for text, filters in found.added] == [
-        ("new words", ""),
-        ("new words", "project is 'api'"),
-    ]
-    assert counted(found)[2, 0, 1] == (1, 0)
-    assert counted(found)[3, 0, 1] == (2, 0)
+    added = [(text, str(filters)) for text, filters in found.added]
+    assert added == [("new words", ""), ("new words", "project is 'api'")]
+    assert {(query, place): shows for (query, _, place), (shows, _) in counted(found).items()} == {
+        (query, place): shows for query, shows in ((2, 1), (3, 2)) for place in (1, 2, 3)
+    }
     assert any("has a filter that is none" in rule for rule in aside(found))
 
 
@@ -169,24 +151,12 @@ def test_a_search_that_is_logged_says_how_it_was_narrowed(tmp_path):
     searcher = Searcher(vault, find_system("fts").config())
     writer = FeedbackLog(tmp_path / "log.jsonl", searcher.config, clock=lambda: 1.79e9)
     narrowed = Filters.of({"project": "p"})
+    # of the last two rules one is enough: JSON has no form for them
     for asked in (Query("token", filters=narrowed), Query("token"), Query("token", filters=valid_at(1.79e9))):
         writer.shown(searcher.search(asked), "c")
-    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    first, second, third = (line for line in lines if "hits" in line)
-    assert first["filter"] == {"project": {"any": ["p"]}} and Filters.of(first["filter"]) == narrowed
-    assert "filter" not in second
-    assert "filter" not in third  # two rules of which one is enough: JSON has no form for them
-
-
-def test_unknown_entries_count_as_places_that_differ(tmp_path):
-    found = log(tmp_path, [impression(entries=("zz", "a"))])
-    assert counted(found) == {(0, 8, 1): (1, 0), (0, 0, 2): (1, 0)}  # 8 stands for unknown entries
-
-
-def test_texts_that_are_not_queries_of_the_set_are_learned_from_where_they_can_be_embedded(tmp_path):
-    found = log(tmp_path, [impression("e1", user_query="new words")], extensible=True)
-    assert [text for text, _ in found.added] == ["new words"]
-    assert list(counted(found)) == [(2, 0, 1), (2, 1, 2), (2, 2, 3)]
+    filters = [line.get("filter") for line in lines(tmp_path / "log.jsonl") if "hits" in line]
+    assert filters == [{"project": {"any": ["p"]}}, None, None]
+    assert Filters.of(filters[0]) == narrowed
 
 
 def test_a_log_may_be_compressed_and_a_broken_one_is_an_error(tmp_path):
@@ -202,15 +172,13 @@ def test_a_log_may_be_compressed_and_a_broken_one_is_an_error(tmp_path):
 
 def test_the_largest_client_is_counted_apart(tmp_path):
     """Of 100 searches of 25 clients on 25 days a robot adds 40 on the last one: its weight brings it to 20."""
-    searches = [
-        impression(
-            client_id=f"c{at % 25}", timestamp=f"2025-09-{1 + at // 4:02}T10:00:00Z", entries=("abcdefgh"[at % 8],)
-        )
-        for at in range(100)
-    ]
-    robot = [impression(query, "ab", client_id="r", user_query="") for query in ("q1", "q2")]
-    days = [{**one, "timestamp": f"2025-09-{1 + at:02}T10:00:00Z"} for at in range(20) for one in robot]
-    found = log(tmp_path, searches + days)
+
+    def on(day, *args, **fields):
+        return impression(*args, timestamp=f"2025-09-{day:02}T10:00:00Z", **fields)
+
+    searches = [on(1 + at // 4, "q1", "abcdefgh"[at % 8], client_id=f"c{at % 25}") for at in range(100)]
+    robot = [on(1 + at, query, "ab", client_id="r", user_query="") for at in range(20) for query in ("q1", "q2")]
+    found = log(tmp_path, searches + robot)
     fold, largest, shown = found.hits.fold, found.hits.largest, found.hits.shown
     assert len(set(fold.tolist())) > 1
     assert shown[largest].sum() == pytest.approx(2 * 20)  # two entries a search
@@ -234,14 +202,8 @@ def test_the_actions_of_both_packages_are_the_same():
 
 @pytest.fixture
 def searcher():
-    from steelyard.memory.entry import Entry
-
     with Vault(":memory:") as vault:
         vault.upsert([Entry(id=name, title=f"{name} key rotation", text=f"rotate {name}") for name in "abcdef"])
-        for index in (
-            find_system("bm25").reading.indexes if hasattr(find_system("bm25").reading, "indexes") else ()
-        ):
-            vault.ensure_index(index)
         yield Searcher(vault, CONFIG, clock=lambda: NOW, explore=Explore(0.0))
 
 
@@ -265,17 +227,12 @@ def test_what_was_shown_and_done_is_read_back(tmp_path, searcher):
     assert sum("configuration" in one for one in lines(path)) == 1
 
 
-def test_acts_that_cannot_be_are_refused(tmp_path, searcher):
+@tabled
+def test_acts_that_cannot_be_are_refused(tmp_path, searcher, query, entry, action, message):
     path = tmp_path / "log.jsonl"
     known_id = FeedbackLog(path, CONFIG).shown(searcher.search("rotate"))
-    for arguments, message in [
-        (("gone", "a", "cited"), "no impression in .* has the id 'gone'"),
-        ((known_id, "a", "praised"), "there is no action 'praised'"),
-        ((known_id, "", "cited"), "is about an entry; name it"),
-        ((known_id, "a", "none_useful"), "is about the whole list"),
-    ]:
-        with pytest.raises(ConfigError, match=message):
-            append_act(path, *arguments)
+    with pytest.raises(ConfigError, match=message):
+        append_act(path, query or known_id, entry, action)
     assert len(lines(path)) == 2
 
 
@@ -300,16 +257,11 @@ def test_an_interleaved_list_names_who_placed_each_hit(tmp_path, searcher):
 
 
 def test_a_duel_is_won_by_the_ranking_whose_entries_are_used(tmp_path):
-    def list_(client, name):
-        hits = [
-            {"object_id": "a", "position": 1, "interleaved": "p"},
-            {"object_id": "b", "position": 2, "interleaved": "r"},
-        ]
-        return impression(hits=hits, client_id=client, actions=[act(name)] if name else [])
-
+    hits = [{"object_id": "ab"[at], "position": at + 1, "interleaved": "pr"[at]} for at in range(2)]
+    # the last one is the first client's again, on the same day
+    asked = [(f"c{at}", name) for at, name in enumerate(["b"] * 4 + ["a", None])] + [("c0", "a")]
     path = tmp_path / "log.jsonl"
-    append(path, [list_(f"c{at}", name) for at, name in enumerate(["b"] * 4 + ["a", None])])
-    append(path, [list_("c0", "a")])  # the same client on the same day
+    append(path, [impression(hits=hits, client_id=c, actions=[act(name)] if name else []) for c, name in asked])
     every, own = read_log(path, known(), NOW).turns
     assert (own.other, own.wins, own.losses, own.ties) == ("r", 4, 1, 1)
     assert (every.wins, every.p) == (4, own.p)
@@ -321,19 +273,14 @@ def test_a_duel_is_won_by_the_ranking_whose_entries_are_used(tmp_path):
 
 def test_ubi(tmp_path):
     queries, events = tmp_path / "q.jsonl", tmp_path / "e.jsonl"
-    query = {"query_id": "7", "user_query": "two", "client_id": "c", "timestamp": DAY, "application": "shop"}
-    queries.write_text(json.dumps({"_source": {**query, "query_response_hit_ids": ["a", "b"]}}) + "\n")
-    event = {"query_id": "7", "event_attributes": {"object": {"object_id": "b"}, "position": {"ordinal": 2}}}
-    events.write_text("".join(json.dumps({**event, "action_name": name}) + "\n" for name in ("click", "scroll")))
+    query = UBI_QUERY | {"client_id": "c", "timestamp": DAY, "application": "shop"}
+    write_lines(queries, [{"_source": query}])
+    event = {"query_id": "7", "event_attributes": {"object": HIT, "position": {"ordinal": 2}}}
+    write_lines(events, [{**event, "action_name": name} for name in ("click", "scroll")])
     [session] = read_ubi([queries, events], None, "", Counter())
     search, act = session.events
-    assert (session.client, search.key, search.query, search.hits, search.engine) == (
-        "c",
-        "7",
-        "two",
-        ("a", "b"),
-        "shop",
-    )
+    assert (search.key, search.query, search.hits) == ("7", "two", ("a", "b"))
+    assert (session.client, search.engine) == ("c", "shop")
     assert (act.names, act.action, act.search) == (("b",), "clicked", "7")
 
 
@@ -341,24 +288,11 @@ HIT = {"object_id": "b"}
 UBI_QUERY = {"query_id": "7", "user_query": "two", "query_response_hit_ids": ["a", "b"]}
 
 
-@pytest.mark.parametrize(
-    ("query", "event", "acts", "reasons"),
-    [
-        ({}, {}, 1, []),
-        ({}, {"action_name": "scroll"}, 0, ["acts"]),
-        ({}, {"action_name": "impression"}, 0, []),
-        ({}, {"event_attributes": {}}, 0, ["acts"]),
-        ({}, {"query_id": "8"}, 0, ["acts"]),
-        ({"query_response_hit_ids": []}, {}, None, ["acts", "queries"]),
-        ({"query_response_hit_ids": None}, {}, None, ["acts", "queries"]),
-        ({"timestamp": "soon"}, {}, None, ["acts", "queries"]),
-        ({"query_id": None, "client_id": None}, {"query_id": None}, 1, []),
-    ],
-)
+@tabled
 def test_what_ubi_has_and_a_log_cannot_hold_is_counted(tmp_path, query, event, acts, reasons):
     path, left_out = tmp_path / "u.jsonl", Counter()
     click = {"query_id": "7", "action_name": "click", "event_attributes": {"object": HIT}}
-    path.write_text(json.dumps(UBI_QUERY | query) + "\n" + json.dumps(click | event) + "\n")
+    write_lines(path, [UBI_QUERY | query, click | event])
     found = [session.events for session in read_ubi([path], None, "", left_out)]
     assert [len(events) - 1 for events in found] == ([] if acts is None else [acts])
     assert sorted(reason.split()[0] for reason in (+left_out).elements()) == reasons
@@ -370,6 +304,6 @@ def test_times_of_others_become_ours(tmp_path, time):
     """`date -u -d @1790841600` is the first of October, eight o'clock."""
     path = tmp_path / "rows.jsonl"
     row = {**UBI_QUERY, "timestamp": time, "created_at": time, "entry_id": "a", "action": "accepted"}
-    path.write_text(json.dumps(row) + "\n")
+    write_lines(path, [row])
     (session,) = read_ubi([path], None, "", Counter())
     assert session.events[0].time == 1790841600

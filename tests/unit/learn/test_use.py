@@ -2,10 +2,12 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
-from command_line import run
-from written_set import write_lines, write_set
+from command_line import document, done
+from tabled import tabled
+from written_set import called, told, write_lines, write_set
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.datasets import load
@@ -15,20 +17,10 @@ from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.log_writer import TIMELESS
 from steelyard_eval.extensions.usage.traces import _placed
 
-ENTRIES = [
-    {
-        "id": "a1b2c3d4-0001",
-        "title": "Rotate the signing keys monthly",
-        "text": "Keys rotate on the first of a month.",
-    },
-    {"id": "a1b2c3d4-0002", "title": "Cache", "text": "The cache lives for ten minutes."},
-    {
-        "id": "a1b2c3d4-0003",
-        "title": "Retries need jitter",
-        "text": "Wait a random time.",
-        "related_files": ["src/net/retry.py"],
-    },
-]
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+ENTRIES = DATA["ENTRIES"]
+KEYS, CACHE, RETRY = (one["id"] for one in ENTRIES)
+LIST = [{"id": one["id"], "title": one["title"], "what": one["text"], "score": 0.5} for one in ENTRIES]
 
 
 @pytest.fixture(autouse=True)
@@ -59,15 +51,12 @@ def shown(line):
 
 
 def acted(line):
-    return {act.get("object_id"): act["action_name"] for act in line["actions"]}
+    return {act.get("object_id", ""): act["action_name"] for act in line["actions"]}
 
 
-KINDS_OF_USE = {
-    "details_opened": "opened",
-    "related_file_edited": "used",
-    "title_quoted": "cited",
-    "id_quoted": "cited",
-}
+KINDS_OF_USE = {"details_opened": "opened", "related_file_edited": "used"} | dict.fromkeys(
+    ("title_quoted", "id_quoted"), "cited"
+)
 
 
 def test_recorded_transcripts_give_what_was_put_in(recorded, store_root):
@@ -89,27 +78,19 @@ def test_recorded_transcripts_give_what_was_put_in(recorded, store_root):
 
 def test_spans_of_the_real_library_give_the_same_in_both_forms(recorded, store_root):
     expected = json.loads((store_root / "otel" / "expected.json").read_text())
-    found = [
-        gather(recorded, f"otel:{store_root / 'otel' / name}")
-        for name in ("traces-otlp.json", "spans-console.jsonl")
-    ]
-    assert [len(impressions(one)) for one in found] == [11, 11]  # 10 and 3, of which 2 captured no content
-    first, second = ([(shown(line), acted(line)) for line in impressions(one)] for one in found)
+    files = [store_root / "otel" / name for name in ("traces-otlp.json", "spans-console.jsonl")]
+    lines = [impressions(gather(recorded, f"otel:{file}")) for file in files]
+    first, second = ([(shown(line), acted(line)) for line in own] for own in lines)
+    assert len(first) == 11  # 10 and 3, of which 2 captured no content
     assert first == second
-    captured = [one["records"] for one in expected["searches"]] + [
-        one["documents"] for one in expected["retrievals"]
-    ]
+    captured = [one["records"] for one in expected["searches"]]
+    captured += [one["documents"] for one in expected["retrievals"]]
     assert sorted(names for names, _ in first) == sorted([hit["id"] for hit in own] for own in captured if own)
     acts = {name: kind for _, own in first for name, kind in own.items()}
-    later = {one["id"] for one in expected["later"] if one.get("id")}
-    assert set(acts) <= later
+    assert acts.keys() <= {one["id"] for one in expected["later"] if one.get("id")}
     assert acts["6c08a7ee-58a7-469d-815c-ffff7abce22d"] == "modified"
-
-
-def test_an_entry_opened_after_a_search_without_content_is_no_evidence_on_an_older_list(recorded, store_root):
-    """26e71e95 was opened after a retrieval that captured no documents; an older list has it by chance."""
-    found = gather(recorded, f"otel:{store_root / 'otel' / 'traces-otlp.json'}")
-    assert not any("26e71e95-9c5b-468f-bae1-7b4f4f2b88fa" in acted(line) for line in impressions(found))
+    # opened after a retrieval that captured no documents: no evidence on an older list, which has it by chance
+    assert "26e71e95-9c5b-468f-bae1-7b4f4f2b88fa" not in acts
 
 
 def test_ubi_gives_its_lists_and_events(recorded, store_root):
@@ -125,22 +106,28 @@ def test_ubi_gives_its_lists_and_events(recorded, store_root):
 def claude(events, session="s1", start=0):
     """Lines of a session: ('ask'|'say', text), ('search', query, hits), ('call', name, input)."""
     lines = []
-    for at, (kind, *rest) in enumerate(events):
-        stamp = f"2026-07-22T09:{(start + at) // 60:02}:{(start + at) % 60:02}.000Z"
-        base = {"sessionId": session, "timestamp": stamp}
+    for at, (kind, *rest) in enumerate(events, start):
+        base = {"sessionId": session, "timestamp": f"2026-07-22T09:{at // 60:02}:{at % 60:02}.000Z"}
         if kind == "ask":
-            lines.append({**base, "type": "user", "message": {"role": "user", "content": rest[0]}})
+            lines.append(told(base, "user", rest[0]))
         elif kind == "say":
-            content = [{"type": "text", "text": rest[0]}]
-            lines.append({**base, "type": "assistant", "message": {"content": content}})
+            lines.append(told(base, "assistant", [{"type": "text", "text": rest[0]}]))
+        elif kind == "search":
+            query = {"query": rest[0]}
+            lines += called(base, f"t{session}{at}", "mcp__echovault__memory_search", query, json.dumps(rest[1]))
         else:
-            name, args = ("mcp__echovault__memory_search", {"query": rest[0]}) if kind == "search" else rest
-            call = {"type": "tool_use", "id": f"t{session}{start + at}", "name": name, "input": args}
-            lines.append({**base, "type": "assistant", "message": {"content": [call]}})
-            answer = json.dumps(rest[1]) if kind == "search" else "done"
-            result = {"type": "tool_result", "tool_use_id": call["id"], "content": answer}
-            lines.append({**base, "type": "user", "message": {"content": [result]}})
+            lines += called(base, f"t{session}{at}", *rest, "done")
     return lines
+
+
+def gathered(small, tmp_path, lines, kind="transcripts", **options):
+    """What is gathered from a file of these lines."""
+    write_lines(tmp_path / "one.jsonl", lines)
+    return gather(small, f"{kind}:{tmp_path / 'one.jsonl'}", **options)
+
+
+def acts(found):
+    return [acted(line) for line in impressions(found)]
 
 
 def write(path, lines):
@@ -149,68 +136,23 @@ def write(path, lines):
     return path
 
 
-LIST = [{"id": one["id"], "title": one["title"], "what": one["text"], "score": 0.5} for one in ENTRIES]
+ASKED = [("ask", "hello"), ("search", "signing secrets", LIST)]
+SAID = ("say", "a1b2c3d4-0003 has it")
 
 
-def acts_of(small, tmp_path, *events):
-    path = write(
-        tmp_path / "logs" / "one.jsonl", claude([("ask", "hello"), ("search", "signing secrets", LIST), *events])
-    )
-    return [acted(line) for line in impressions(gather(small, f"transcripts:{path}"))]
-
-
-KEYS, CACHE, RETRY = (one["id"] for one in ENTRIES)
-
-
-@pytest.mark.parametrize(
-    ("events", "expected"),
-    [
-        ([("say", "We follow “Rotate the signing keys monthly”.")], {KEYS: "cited"}),
-        ([("say", "Rotate the signing keys monthly, as the note says.")], {KEYS: "cited"}),
-        ([("say", "a1b2c3d4-0003 has it")], {RETRY: "cited"}),
-        ([("say", "the cache is warm")], {}),  # a title of one word, in plain text
-        ([("say", 'see "Cache": ten minutes')], {CACHE: "cited"}),
-        ([("say", "the class `Cache` grows")], {}),
-        ([("say", '"Rotate the signing keys monthly" is not relevant here.')], {}),
-        ([("say", "I saw a1b2c3d4-0003. It doesn't help us.")], {}),
-        (
-            [("say", "a1b2c3d4-0001 and a1b2c3d4-0003 have it")],
-            {KEYS: "cited", RETRY: "cited"},
-        ),  # two are no listing
-        ([("say", "Found: Rotate the signing keys monthly; `Cache`; Retries need jitter")], {}),  # a listing
-        ([("call", "Edit", {"file_path": "/home/x/src/net/retry.py", "new_string": "x"})], {RETRY: "used"}),
-        ([("call", "Edit", {"file_path": "/home/x/other/retry.py", "new_string": "x"})], {}),
-        ([("ask", "fix retry.py"), ("call", "Edit", {"file_path": "/x/src/net/retry.py"})], {}),
-        ([("call", "Bash", {"command": "memory details a1b2c3d4-0003"})], {RETRY: "opened"}),
-        ([("call", "Read", {"file_path": RETRY})], {RETRY: "opened"}),
-        ([("call", "mcp__speckit__memory_validate", {"id": RETRY, "wasUseful": True})], {RETRY: "thumbs_up"}),
-        ([("call", "mcp__speckit__memory_validate", {"ids": [RETRY, KEYS], "wasUseful": True})], {}),  # of which?
-        ([("call", "mcp__echovault__memory_details", {"id": RETRY}), ("say", "a1b2c3d4-0003 is irrelevant.")], {}),
-        ([("call", "mcp__x__memory_delete", {"id": RETRY})], {}),
-        ([("ask", "and?"), ("ask", "more?"), ("say", "a1b2c3d4-0003 has it")], {}),  # two questions later
-        (
-            [
-                ("call", "mcp__echovault__memory_save", {"title": "Retries need jitter"}),
-                ("say", "Saved Retries need jitter"),
-            ],
-            {},
-        ),
-        ([("search", "signing secrets again", LIST[1:2])], {None: "none_useful"}),
-        ([("search", "signing secrets again", LIST), ("say", "a1b2c3d4-0003 has it")], {}),
-        ([("search", "Retries need jitter", LIST[2:])], {}),
-        ([("search", "lunch menu", LIST[1:2])], {}),
-    ],
-)
+@tabled
 def test_what_follows_a_search(small, tmp_path, events, expected):
-    assert acts_of(small, tmp_path, *events)[0] == expected
+    events = [
+        (kind, rest[0], [LIST[at] for at in rest[1]]) if kind == "search" else (kind, *rest)
+        for kind, *rest in events
+    ]
+    assert acts(gathered(small, tmp_path, claude([*ASKED, *events])))[0] == expected
 
 
 def test_a_resumed_session_is_read_once_with_what_followed_in_either_file(small, tmp_path):
-    events = [("ask", "hello"), ("search", "signing secrets", LIST)]
-    write(tmp_path / "logs" / "one.jsonl", claude(events))
-    write(tmp_path / "logs" / "two.jsonl", claude([*events, ("say", "a1b2c3d4-0003 has it")]))
-    found = gather(small, f"transcripts:{tmp_path / 'logs'}")
-    assert [acted(line) for line in impressions(found)] == [{RETRY: "cited"}]
+    write(tmp_path / "logs" / "one.jsonl", claude(ASKED))
+    write(tmp_path / "logs" / "two.jsonl", claude([*ASKED, SAID]))
+    assert acts(gather(small, f"transcripts:{tmp_path / 'logs'}")) == [{RETRY: "cited"}]
 
 
 def test_logs_without_session_ids_are_a_session_each(small, tmp_path):
@@ -221,19 +163,21 @@ def test_logs_without_session_ids_are_a_session_each(small, tmp_path):
 
 
 def test_a_beginning_that_two_ids_share_names_neither(small, tmp_path):
-    assert acts_of(small, tmp_path, ("search", "lunch menu", LIST[:2]), ("say", "a1b2c3d4 has it")) == [{}, {}]
+    events = [*ASKED, ("search", "lunch menu", LIST[:2]), ("say", "a1b2c3d4 has it")]
+    assert acts(gathered(small, tmp_path, claude(events))) == [{}, {}]
 
 
 def test_what_was_read_stays_when_the_transcript_is_gone_and_nothing_changes_twice(small, tmp_path):
+    source = f"transcripts:{tmp_path / 'logs'}"
     first = write(tmp_path / "logs" / "one.jsonl", claude([("search", "how do keys rotate", LIST)]))
-    found = gather(small, f"transcripts:{tmp_path / 'logs'}")
+    found = gather(small, source)
     assert found.changed
     found.write()
     before = found.path.read_bytes()
-    assert not gather(small, f"transcripts:{tmp_path / 'logs'}").changed
+    assert not gather(small, source).changed
     first.unlink()
     write(tmp_path / "logs" / "two.jsonl", claude([("search", "other words", LIST)], session="s2"))
-    again = gather(small, f"transcripts:{tmp_path / 'logs'}")
+    again = gather(small, source)
     again.write()
     assert len(impressions(again)) == 2
     assert set(before.splitlines()) < set(found.path.read_bytes().splitlines())
@@ -241,65 +185,24 @@ def test_what_was_read_stays_when_the_transcript_is_gone_and_nothing_changes_twi
 
 
 def test_texts_are_written_only_where_asked_and_without_secrets(small, tmp_path):
-    path = write(
-        tmp_path / "one.jsonl",
-        claude([("search", "plain words", LIST), ("ask", "x"), ("search", "password: hunter22", LIST)]),
-    )
-    kept = gather(small, f"transcripts:{path}", keep_queries=True)
+    lines = claude([("search", "plain words", LIST), ("ask", "x"), ("search", "password: hunter22", LIST)])
+    kept = gathered(small, tmp_path, lines, keep_queries=True)
     assert [line.get("user_query") for line in impressions(kept)] == ["plain words", None]
     kept.path.write_text("")
     kept.path.chmod(0o644)
     kept.write()
     assert kept.path.stat().st_mode & 0o777 == 0o600
     kept.path.unlink()
-    plain = gather(small, f"transcripts:{path}")
+    plain = gathered(small, tmp_path, lines)
     assert b"plain words" not in "".join(plain.lines).encode()
     assert b"plain words" in b"".join(plain.held.lines)
 
 
-SOLERI = {
-    "success": True,
-    "op": "search",
-    "data": [
-        {"entry": {"id": one["id"], "title": one["title"]}, "score": 0.4, "breakdown": {}} for one in ENTRIES
-    ],
-}
-SPEC_KIT = {
-    "summary": "Found 3",
-    "data": {"count": 3, "results": [{"id": one["id"], "similarity": 71.5, "filePath": "x"} for one in ENTRIES]},
-}
-MOLTNET = {"results": [{"id": one["id"], "content": one["text"], "score": 0.2} for one in ENTRIES], "total": 3}
-CORTEX = {
-    "success": True,
-    "query": "x",
-    "results": [{"uri": one["id"], "score": 0.9, "snippet": ""} for one in ENTRIES],
-    "total": 3,
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "args", "answer", "opening"),
-    [
-        (
-            "mcp__my-agent__my-agent_vault",
-            {"op": "search", "params": {"query": "x y"}},
-            SOLERI,
-            ("mcp__my-agent__my-agent_vault", {"op": "load_entries", "params": {"ids": [RETRY]}}),
-        ),
-        ("mcp__speckit__memory_search", {"query": "x y"}, SPEC_KIT, ("Read", {"file_path": "/none"})),
-        (
-            "mcp__moltnet__entries_search",
-            {"query": "x y"},
-            MOLTNET,
-            ("mcp__moltnet__entries_get", {"entry_id": RETRY}),
-        ),
-        ("mcp__cortex-mem__search", {"query": "x y"}, CORTEX, ("mcp__cortex-mem__content", {"uri": RETRY})),
-    ],
-)
+@tabled
 def test_the_other_systems_servers(small, tmp_path, name, args, answer, opening):
     lines = claude([("call", name, args), ("call", *opening)])
     lines[1]["message"]["content"][0]["content"] = [{"type": "text", "text": json.dumps(answer)}]
-    found = gather(small, f"transcripts:{write(tmp_path / 'one.jsonl', lines)}")
+    found = gathered(small, tmp_path, lines)
     (line,) = impressions(found)
     assert shown(line) == [one["id"] for one in ENTRIES]
     assert acted(line) == ({} if opening[0] == "Read" else {RETRY: "opened"})
@@ -311,54 +214,19 @@ def test_the_other_systems_servers(small, tmp_path, name, args, answer, opening)
 TITLE = ENTRIES[0]["title"]
 
 
-@pytest.mark.parametrize(
-    ("content", "fields"),
-    [
-        (f"This session is being continued from a previous conversation. Notes: {TITLE}.", {}),
-        (f"In short: {TITLE}.", {"isCompactSummary": True}),
-        (f"In short: {TITLE}.", {"isVisibleInTranscriptOnly": True}),
-        (f"Base directory of a skill. {TITLE}.", {"isMeta": True}),
-        (f"The monitor says: {TITLE}.", {"origin": {"kind": "task-notification"}}),
-        (f"Go on with: {TITLE}.", {"promptSource": "system"}),
-        (f"<task-notification>\n<summary>{TITLE}</summary>\n</task-notification>\nRead the file.", {}),
-        (f"<system-reminder>\nMemory has: {TITLE}.\n</system-reminder>", {}),
-        (f"<command-name>/recall</command-name>\n<command-args>{TITLE}</command-args>", {}),
-        (f"<local-command-stdout>{TITLE}</local-command-stdout>", {}),
-        (f"<bash-stdout>{TITLE}</bash-stdout><bash-stderr></bash-stderr>", {}),
-        (f"Stop hook feedback:\n- {TITLE}: not done", {}),
-        (f"PostToolUse:Edit hook additional context: {TITLE}", {}),
-        (f"[Request interrupted by user] {TITLE}", {}),
-        ([{"type": "text", "text": f"<ide_selection>{TITLE}</ide_selection>"}], {}),
-        (f"{{}}<system-reminder>{TITLE}</system-reminder>".format("\n"), {"origin": {"kind": "human"}}),
-    ],
-)
+@tabled
 def test_what_a_program_writes_is_no_question(small, tmp_path, content, fields):
     """The title is cited in answer to the person's question, and not because a program's text named it."""
-    lines = claude(
-        [("ask", "hello"), ("search", "signing secrets", LIST), ("ask", ""), ("say", f"See \u201c{TITLE}\u201d.")]
-    )
+    lines = claude([*ASKED, ("ask", ""), ("say", f"See \u201c{TITLE}\u201d.")])
     lines[3] = {**lines[3], **fields, "message": {"role": "user", "content": content}}
-    found = gather(small, f"transcripts:{write(tmp_path / 'one.jsonl', lines)}")
-    assert [acted(line) for line in impressions(found)] == [{KEYS: "cited"}]
+    assert acts(gathered(small, tmp_path, lines)) == [{KEYS: "cited"}]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        f"Is it so that we {TITLE}?",
-        f"<system-reminder>Be brief.</system-reminder>\nIs it so that we {TITLE}?",
-        [
-            {"type": "text", "text": "<ide_opened_file>The user opened a.py</ide_opened_file>"},
-            {"type": "text", "text": f"Is it so that we {TITLE}?"},
-        ],
-        f"<b>{TITLE}</b> is what I want to know about",
-    ],
-)
+@tabled
 def test_what_a_person_writes_beside_a_program_is_a_question(small, tmp_path, content):
-    lines = claude([("ask", ""), ("search", "signing secrets", LIST), ("say", f"We do \u201c{TITLE}\u201d.")])
+    lines = claude([*ASKED, ("say", f"We do \u201c{TITLE}\u201d.")])
     lines[0]["message"]["content"] = content
-    found = gather(small, f"transcripts:{write(tmp_path / 'one.jsonl', lines)}")
-    assert [acted(line) for line in impressions(found)] == [{}]
+    assert acts(gathered(small, tmp_path, lines)) == [{}]
 
 
 # Times, 2026-07-22T09:00:00Z and later, which `date -u +%s` gives as 1784710800
@@ -368,7 +236,7 @@ START = 1784710800
 
 def traced(kind, begin, end, agent_end):
     """A search for x y inside an agent's span, whose answer names the last entry."""
-    answer = "a1b2c3d4-0003 has it"
+    times = {"search": (begin, end), "agent": (begin, agent_end)}
     if kind == "openinference":
         documents = {
             f"retrieval.documents.{at}.document.{key}": value
@@ -376,26 +244,22 @@ def traced(kind, begin, end, agent_end):
             for key, value in {"id": one["id"], "score": 0.5, "content": one["text"]}.items()
         }
         search = {"input.value": "x y", "openinference.span.kind": "RETRIEVER", **documents}
-        agent = {
-            "openinference": {"span": {"kind": "AGENT"}},
-            "input": {"value": "hello"},
-            "output": {"value": answer},
-        }
+        agent = {"openinference": {"span": {"kind": "AGENT"}}, "input": {"value": "hello"}}
+        agent |= {"output": {"value": SAID[1]}}
         return [
-            {"context": {"trace_id": "t", "span_id": key}, "parent_id": around, "start_time": begin,
-             "end_time": until, "attributes": has}
-            for key, around, until, has in (("1", "2", end, search), ("2", None, agent_end, agent))
-        ]  # fmt: skip
+            {"context": {"trace_id": "t", "span_id": key}, "parent_id": around, "attributes": has}
+            | dict(zip(("start_time", "end_time"), times[key], strict=True))
+            for key, around, has in (("search", "agent", search), ("agent", None, agent))
+        ]
     records = json.dumps([{"id": one["id"], "score": 0.5} for one in ENTRIES])
-    said = json.dumps([{"role": "assistant", "parts": [{"content": answer}]}])
+    said = json.dumps([{"role": "assistant", "parts": [{"content": SAID[1]}]}])
     search = {"operation.name": "search_memory", "memory.query.text": "x y", "memory.records": records}
     agent = {"operation.name": "invoke_agent", "output.messages": said}
-    spans = [
-        {"traceId": "t", "spanId": key, "parentSpanId": around, "startTimeUnixNano": begin,
-         "endTimeUnixNano": until, "attributes": [
-            {"key": f"gen_ai.{name}", "value": {"stringValue": value}} for name, value in has.items()]}
-        for key, around, until, has in (("2", "1", end, search), ("1", "", agent_end, agent))
-    ]  # fmt: skip
+    spans = []
+    for key, around, has in (("search", "agent", search), ("agent", "", agent)):
+        attributes = [{"key": f"gen_ai.{name}", "value": {"stringValue": value}} for name, value in has.items()]
+        span = {"traceId": "t", "spanId": key, "parentSpanId": around, "attributes": attributes}
+        spans.append(span | dict(zip(("startTimeUnixNano", "endTimeUnixNano"), times[key], strict=True)))
     return [{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}]
 
 
@@ -404,30 +268,28 @@ def traced(kind, begin, end, agent_end):
 @pytest.mark.parametrize("kind", ["otel", "openinference"])
 def test_times_are_numbers_of_any_unit_and_form(small, tmp_path, kind, unit, form):
     records = traced(kind, *(form((START + late) * unit) for late in (0, 2, 9)))
-    found = gather(small, f"{kind}:{write(tmp_path / 'one.jsonl', records)}")
-    (line,) = impressions(found)
+    (line,) = impressions(gathered(small, tmp_path, records, kind))
     assert line["timestamp"].startswith("2026-07-22T09:00:00")
     assert acted(line) == {RETRY: "cited"}
 
 
 @pytest.mark.parametrize("kind", ["otel", "openinference"])
 def test_an_answer_follows_the_searches_inside_its_span_whatever_its_clock_says(small, tmp_path, kind):
-    records = traced(kind, START, START + 2, START + 1)
-    found = gather(small, f"{kind}:{write(tmp_path / 'one.jsonl', records)}")
-    assert [acted(line) for line in impressions(found)] == [{RETRY: "cited"}]
+    found = gathered(small, tmp_path, traced(kind, START, START + 2, START + 1), kind)
+    assert acts(found) == [{RETRY: "cited"}]
 
 
 def test_the_names_of_the_schema_are_read_as_protobuf_allows(small, tmp_path):
     text = json.dumps(traced("otel", START, START + 2, START + 9))
     for name in ("resourceSpans", "scopeSpans", "startTimeUnixNano", "stringValue", "parentSpanId", "traceId"):
         text = text.replace(name, "".join(f"_{c.lower()}" if c.isupper() else c for c in name))
-    found = gather(small, f"otel:{write(tmp_path / 'one.jsonl', json.loads(text.replace('spanId', 'span_id')))}")
-    assert [acted(line) for line in impressions(found)] == [{RETRY: "cited"}]
+    found = gathered(small, tmp_path, json.loads(text.replace("spanId", "span_id")), "otel")
+    assert acts(found) == [{RETRY: "cited"}]
 
 
 @pytest.mark.parametrize("begin", ["soon", None, 0, True, 10**25, [START, 0]])
 def test_a_search_without_a_time_says_that_it_is_its_time(small, tmp_path, begin):
-    found = gather(small, f"otel:{write(tmp_path / 'one.jsonl', traced('otel', begin, begin, begin))}")
+    found = gathered(small, tmp_path, traced("otel", begin, begin, begin), "otel")
     assert found.record["aside"] == {TIMELESS: 1}
 
 
@@ -436,40 +298,22 @@ def test_a_search_without_a_time_says_that_it_is_its_time(small, tmp_path, begin
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_garbage_ends_in_a_sentence(small, tmp_path, kind):
-    path = tmp_path / "odd.jsonl"
-    odd = [
-        {
-            "type": "user",
-            "message": {"content": [None, 3, {"type": "tool_result", "content": {"a": 1}}]},
-            "timestamp": 5,
-        }
-    ]
-    odd += [
-        {"resourceSpans": [None, {"scopeSpans": [{"spans": [{"attributes": [{"key": 1}]}]}]}]},
-        {"attributes": 3},
-    ]
-    odd += [{"query_id": [], "action_name": 3}]
-    odd += [{"resourceSpans": [{"scopeSpans": 5}, {"scopeSpans": [{"spans": 0.5}]}]}, {"resourceSpans": 7}]
-    write(path, odd)
-    found = gather(small, f"{kind}:{path}")
-    assert impressions(found) == []
+    assert impressions(gathered(small, tmp_path, DATA["GARBAGE"], kind)) == []
 
 
 def test_what_cannot_be_read_is_named(small, tmp_path):
-    with pytest.raises(ConfigError, match=r"'transcript'.*transcripts"):
-        gather(small, "transcript")
-    with pytest.raises(ConfigError, match="does not exist"):
-        gather(small, f"otel:{tmp_path / 'none'}")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ConfigError, match="empty"):
-        gather(small, f"otel:{tmp_path / 'empty'}")
-    with pytest.raises(ConfigError, match="otel:PATH"):
-        gather(small, "otel")
-    log = tmp_path / "mine.jsonl"
-    log.write_text('{"schema_version": 1}\n')
-    path = write(tmp_path / "one.jsonl", claude([("search", "x y", LIST)]))
+    for source, why in (
+        ("transcript", r"'transcript'.*transcripts"),
+        (f"otel:{tmp_path / 'none'}", "does not exist"),
+        (f"otel:{tmp_path / 'empty'}", "empty"),
+        ("otel", "otel:PATH"),
+    ):
+        with pytest.raises(ConfigError, match=why):
+            gather(small, source)
+    (tmp_path / "mine.jsonl").write_text('{"schema_version": 1}\n')
     with pytest.raises(DataError, match="--from"):
-        gather(small, f"transcripts:{path}", log=log)
+        gathered(small, tmp_path, claude(ASKED), log=tmp_path / "mine.jsonl")
 
 
 def test_the_programs_own_places_are_looked_at(small, tmp_path, monkeypatch):
@@ -482,15 +326,13 @@ def test_the_programs_own_places_are_looked_at(small, tmp_path, monkeypatch):
 
 def test_dry_run_shows_and_writes_nothing(small, tmp_path):
     path = write(tmp_path / "one.jsonl", claude([("search", "x y", LIST)]))
-    words = ["learn", str(small.path), "--from", f"transcripts:{path}", "--dry-run"]
-    done = run(*words)
-    assert done.exit_code == 0, done.output
-    assert '"object_id":"a1b2c3d4-0003"' in done.stdout
-    assert " 1 searches" in done.stdout
-    assert "x y" not in done.stdout
+    words = ["learn", small.path, "--from", f"transcripts:{path}", "--dry-run"]
+    shown = done(*words).stdout
+    assert '"object_id":"a1b2c3d4-0003"' in shown and " 1 searches" in shown
+    assert "x y" not in shown
     assert not (small.path / "feedback.transcripts.jsonl").exists()
-    assert json.loads(run(*words, "--json").stdout)["searches"] == 1
-    assert run("learn", small.path, "--dry-run").exit_code == 2
+    assert document(*words)["searches"] == 1
+    done("learn", small.path, "--dry-run", code=2)
 
 
 @pytest.mark.parametrize("span", [{"traceId": "0xt"}, {"context": {"trace_id": "t"}}, {"context.trace_id": "t"}])

@@ -6,11 +6,12 @@ Which texts are secrets is tested in extensions/test_secret_texts.py.
 import json
 
 import pytest
-from written_set import write_lines, write_set
+from written_set import called, told, write_lines, write_set
 
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.usage.gather import gather
 
+WHEN = "2026-07-22T09:00:00Z"
 SECRETS = (
     f"ghp_{'Zk3q' * 9}",
     f"sk-ant-api03-{'Qx7_' * 20}",
@@ -30,12 +31,7 @@ def small(tmp_path, monkeypatch):
 
 def transcript(secret, at):
     """A session with a secret in every field that a stranger may fill."""
-    base = {
-        "sessionId": f"{at} {secret}",
-        "timestamp": "2026-07-22T09:00:00Z",
-        "cwd": f"/home/{secret}",
-        "gitBranch": secret,
-    }
+    base = {"sessionId": f"{at} {secret}", "timestamp": WHEN, "cwd": f"/home/{secret}", "gitBranch": secret}
     hits = [
         {"id": "m1", "title": secret, "what": secret, "score": 0.5},
         {"id": secret, "title": "x", "score": 0.4},
@@ -47,32 +43,29 @@ def transcript(secret, at):
         ("Bash", {"command": f"export X='{secret}'"}, secret),
         ("Write", {"file_path": f"/x/{secret}", "content": f"m1 {secret}"}, secret),
     ]
-    yield {**base, "type": "user", "message": {"role": "user", "content": f"use {secret}"}}
+    yield told(base, "user", f"use {secret}")
     for number, (name, args, answer) in enumerate(calls):
-        key = f"t{at}-{number}-{secret}"
-        call = {"type": "tool_use", "id": key, "name": name, "input": args}
-        yield {**base, "type": "assistant", "message": {"content": [call, {"type": "text", "text": secret}]}}
-        result = {"type": "tool_result", "tool_use_id": key, "content": json.dumps(answer)}
-        yield {**base, "type": "user", "message": {"content": [result]}}
+        said = {"type": "text", "text": secret}
+        yield from called(base, f"t{at}-{number}-{secret}", name, args, json.dumps(answer), said)
 
 
 def records(kind, secret, at):
     """The same for exports: OTLP's attributes, UBI's fields."""
     if kind == "transcripts":
         return list(transcript(secret, at))
-    when = {"start_time": "2026-07-22T09:00:00Z", "end_time": "2026-07-22T09:00:01Z"}
     if kind == "ubi":
         asked = {"query_id": f"{at}{secret}", "user_query": secret, "client_id": secret, "application": secret}
-        return [{**asked, "timestamp": when["start_time"], "query_response_hit_ids": ["m1", secret]}]
+        return [{**asked, "timestamp": WHEN, "query_response_hit_ids": ["m1", secret]}]
     has = {
-        "gen_ai.operation.name": "search_memory",
-        "gen_ai.memory.query.text": secret,
-        "gen_ai.memory.records": json.dumps([{"id": "m1", "score": 0.5, "content": secret}, {"id": secret}]),
-        "gen_ai.memory.store.id": secret,
-        "gen_ai.conversation.id": f"{at}{secret}",
+        "operation.name": "search_memory",
+        "memory.query.text": secret,
+        "memory.records": json.dumps([{"id": "m1", "score": 0.5, "content": secret}, {"id": secret}]),
+        "memory.store.id": secret,
+        "conversation.id": f"{at}{secret}",
     }
     span = {"name": secret, "context": {"trace_id": f"{at}{secret}", "span_id": secret}}
-    return [{**span, **when, "attributes": has}]
+    times = {"start_time": WHEN, "end_time": WHEN.replace("00Z", "01Z")}
+    return [{**span, **times, "attributes": {f"gen_ai.{name}": value for name, value in has.items()}}]
 
 
 def held(*texts):

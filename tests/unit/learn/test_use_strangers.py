@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from written_set import write_set
+from written_set import called, told, write_lines, write_set
 
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.usage.gather import gather
@@ -46,36 +46,25 @@ def sessions():
 
 def recorded(lines, number):
     """A session as Claude Code records it, and for each of its searches the entries that were used."""
-    found, truth, tool = [], [], 0
+    found, truth = [], []
     for at, (mark, rest) in enumerate(lines):
         stamp = SECOND.format(day=1 + number // 8, hour=8 + number % 8, minute=at, second=0)
-        base = {"sessionId": f"session-{number}", "timestamp": stamp}
-        rest = with_ids(rest)
+        base, rest = {"sessionId": f"session-{number}", "timestamp": stamp}, with_ids(rest)
         if mark == "?":
-            found.append({**base, "type": "user", "message": {"role": "user", "content": rest}})
+            found.append(told(base, "user", rest))
         elif mark == ":":
-            content = [{"type": "text", "text": rest}]
-            found.append({**base, "type": "assistant", "message": {"content": content}})
+            found.append(told(base, "assistant", [{"type": "text", "text": rest}]))
         elif mark == "=":
             truth.append({ENTRIES[key]["id"] for key in rest.split()})
+        elif mark == ">":
+            query, _, keys = rest.partition(" | ")
+            hits = [ENTRIES[one] for one in keys.split()]
+            answer = [{"id": e["id"], "title": e["title"], "what": e["text"], "score": 0.5} for e in hits]
+            ask = "mcp__echovault__memory_search", {"query": query}, json.dumps(answer)
+            found += called(base, f"toolu_{number}_{at}", *ask)
         else:
-            tool += 1
-            key = f"toolu_{number}_{tool}"
-            name, args, answer = "mcp__echovault__memory_search", {}, "ok"
-            if mark == ">":
-                query, _, keys = rest.partition(" | ")
-                args = {"query": query}
-                hits = [ENTRIES[one] for one in keys.split()]
-                answer = json.dumps(
-                    [{"id": e["id"], "title": e["title"], "what": e["text"], "score": 0.5} for e in hits]
-                )
-            else:
-                name, _, text = rest.partition(" ")
-                args = json.loads(text)
-            call = {"type": "tool_use", "id": key, "name": name, "input": args}
-            found.append({**base, "type": "assistant", "message": {"content": [call]}})
-            result = {"type": "tool_result", "tool_use_id": key, "content": answer}
-            found.append({**base, "type": "user", "message": {"content": [result]}})
+            name, _, text = rest.partition(" ")
+            found += called(base, f"toolu_{number}_{at}", name, json.loads(text), "ok")
     return found, truth
 
 
@@ -88,25 +77,21 @@ def judged(tmp_path_factory):
     logs.mkdir()
     for number, lines in enumerate(sessions()):
         own, truth = recorded(lines, number)
-        (logs / f"{number:03}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in own))
+        write_lines(logs / f"{number:03}.jsonl", own)
         truths += truth
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         found = gather(load(data), f"transcripts:{logs}")
     lines = [line for line in map(json.loads, found.lines) if "hits" in line]
-    inferred = [
-        {act["object_id"]: act["action_name"] for act in line["actions"] if act.get("object_id")} for line in lines
-    ]
+    inferred = [{act.get("object_id") for act in line["actions"]} - {None} for line in lines]
     assert len(inferred) == len(truths) == found.record["calls"]
     return list(zip(inferred, truths, strict=True))
 
 
 def test_what_is_inferred_as_used_was_used(judged):
-    acts = [(name, kind, truth) for own, truth in judged for name, kind in own.items()]
-    right = sum(name in truth for name, _, truth in acts)
-    recalled = sum(len(truth & set(own)) for own, truth in judged)
-    used = sum(len(truth) for _, truth in judged)
-    print(f"{len(acts)} acts, precision {right / len(acts):.3f}, recall {recalled / used:.3f} of {used}")
-    assert len(acts) >= 100
-    assert right / len(acts) >= 0.9
-    assert recalled / used >= 0.85
+    acts, used = (sum(map(len, own)) for own in zip(*judged, strict=True))
+    right = sum(len(inferred & truth) for inferred, truth in judged)
+    print(f"{acts} acts, precision {right / acts:.3f}, recall {right / used:.3f} of {used}")
+    assert acts >= 100
+    assert right / acts >= 0.9
+    assert right / used >= 0.85

@@ -1,4 +1,4 @@
-"""A data set in a folder, from records: every test that searches a small one writes it so."""
+"""A data set in a folder, from records, and lines of sessions: every test that needs a small one writes it so."""
 
 import json
 
@@ -17,3 +17,15 @@ def write_set(folder, corpus, queries=(), qrels="", **about):
     (folder / "qrels.txt").write_text(qrels)
     (folder / "dataset.json").write_text(json.dumps({"name": "mine", **about}))
     return folder
+
+
+def told(base, who, content):
+    """A line of a session of Claude Code."""
+    return {**base, "type": who, "message": {"role": who, "content": content}}
+
+
+def called(base, key, name, args, answer, *more):
+    """The lines of a call of a tool, with what was said beside it, and of its answer."""
+    call = {"type": "tool_use", "id": key, "name": name, "input": args}
+    result = {"type": "tool_result", "tool_use_id": key, "content": answer}
+    return [told(base, "assistant", [call, *more]), told(base, "user", [result])]

@@ -1,11 +1,11 @@
 """What a search gives back and how each score is explained; reviews of entries; tiers of different models."""
 
-import json
-import re
 from dataclasses import replace
 
 import pytest
-from command_line import done
+from command_line import document, done
+from tabled import tabled
+from written_set import write_set
 
 from steelyard.base.errors import ConfigError, DataError, VaultError
 from steelyard.live.search import Searcher
@@ -29,23 +29,24 @@ ENTRIES = (
 
 
 @pytest.fixture
-def vault(tmp_path):
-    config = find_system("bm25").config(10, "")
-    with Vault(tmp_path / "v.db", create=True) as vault:
+def vault():
+    with Vault(":memory:") as vault:
         vault.upsert(ENTRIES)
-        vault.searcher = Searcher(vault, config, None)
+        vault.searcher = Searcher(vault, find_system("bm25").config(10, ""), None)
         yield vault
 
 
 def test_hits_are_in_order_and_hold_what_the_strategy_read(vault):
     found = vault.searcher.search("apple")
-
-    assert [hit.rank for hit in found.hits] == [1, 2]
-    assert {hit.entry.id for hit in found.hits} == {"a", "c"}
-    assert found.hits[0].score >= found.hits[1].score
+    first, second = found.hits
+    assert (first.rank, second.rank, {first.entry.id, second.entry.id}) == (1, 2, {"a", "c"})
+    assert first.score >= second.score
     for hit in found.hits:  # a strategy of one signal: the score is that signal
         assert hit.signals == {"bm25": pytest.approx(hit.score)}
     assert (found.embedding_calls, found.degraded) == (0, False)
+    vault.delete(["c"])
+    with pytest.raises(VaultError, match="'c' was deleted"):  # it is gone by now
+        hits_of(vault, found.table, found.ranking, found.strategy, found.fused)
 
 
 def test_a_recording_has_no_more_of_a_list_than_asked(vault):
@@ -55,10 +56,9 @@ def test_a_recording_has_no_more_of_a_list_than_asked(vault):
 
 
 def test_of_the_lists_that_are_kept_for_recordings_the_deepest_is(vault):
-    lengths = [
-        len(vault.searcher.record([Query("apple", asked_at=0.0)], ["bm25"], depth, "", keep=True))
-        for depth in (0, 1, 2, 1, 0)
-    ]
+    query = Query("apple", asked_at=0.0)
+    depths = (0, 1, 2, 1, 0)
+    lengths = [len(vault.searcher.record([query], ["bm25"], depth, "", keep=True)) for depth in depths]
     [kept] = (held.value for held in vault.cache._held["lists"].values())
     assert (lengths, len(kept)) == ([0, 1, 2, 1, 0], 1)
 
@@ -69,14 +69,6 @@ def test_bm25_refuses_what_its_formula_cannot_take(settings):
         BM25.values(RetrieverConfig(parameters=settings))
     with pytest.raises(ConfigError, match=f"^{next(iter(settings))} is"):
         Bm25Retriever(None, **settings)
-
-
-def test_an_entry_that_is_gone_by_now_is_named(vault):
-    found = vault.searcher.search("apple")
-    vault.delete(["c"])
-
-    with pytest.raises(VaultError, match="'c' was deleted"):
-        hits_of(vault, found.table, found.ranking, found.strategy, found.fused)
 
 
 NOW = 1_767_225_600.0
@@ -97,10 +89,7 @@ def test_a_review_writes_stability_difficulty_time_and_count():
     assert (entry.last_review, entry.review_count) == (NOW, 3.0)
 
 
-@pytest.mark.parametrize(
-    ("grade", "stability", "difficulty"),
-    [("again", 0.2, 6.0), ("hard", 1.6 * 0.8, 5.5), ("good", 1.6, 5.0), ("easy", 1.6 * 1.3, 4.5)],
-)
+@tabled
 def test_a_first_review_starts_from_a_day_and_a_difficulty_of_5(grade, stability, difficulty):
     """At once: R = 1; 1 * (1 + 0.6) by the ease of the grade, and a fifth for `again`."""
     entry = review(stored(), "a", grade, NOW)
@@ -123,15 +112,16 @@ def test_what_cannot_be_reviewed_is_refused():
 
 @pytest.fixture
 def logged(tmp_path):
-    (tmp_path / "set").mkdir()
     rows = [{"id": name, "text": f"{name} keys", "created_at": "2020-01-01"} for name in ("one", "two", "three")]
-    (tmp_path / "set" / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "set" / "queries.jsonl").write_text('{"id": "q", "text": "keys"}\n')
-    (tmp_path / "set" / "qrels.txt").write_text("q 0 one 1\n")
-    (tmp_path / "set" / "dataset.json").write_text('{"name": "two"}')
+    write_set(tmp_path / "set", rows, ["keys"], "q1 0 one 1\n")
     done("index", tmp_path / "set", tmp_path / "v.db")
-    shown = done("search", tmp_path / "v.db", "keys", "--log", tmp_path / "log.jsonl", "--json")
-    return tmp_path, json.loads(shown.stdout)["query_id"]
+    shown = document("search", tmp_path / "v.db", "keys", "--log", tmp_path / "log.jsonl")
+    return tmp_path, shown["query_id"]
+
+
+def reviewed(folder, query_id, code=0):
+    words = ("vault", "act", folder / "log.jsonl", query_id, "one", "--action", "reviewed")
+    return done(*words, "--vault", folder / "v.db", code=code)
 
 
 def signal(folder):
@@ -143,9 +133,8 @@ def signal(folder):
 def test_a_review_by_command_makes_the_signal_live_and_survives_indexing(logged):
     folder, query_id = logged
     before = signal(folder)
-    done("vault", "act", folder / "log.jsonl", query_id, "one", "--action", "reviewed", "--vault", folder / "v.db")
+    reviewed(folder, query_id)
     after = signal(folder)
-
     assert before["one"] == before["two"] < 0.1  # years after a day's stability
     assert after["one"] == pytest.approx(1.0, abs=1e-3)
     assert after["two"] == pytest.approx(before["two"], abs=1e-3)
@@ -157,18 +146,7 @@ def test_a_review_by_command_makes_the_signal_live_and_survives_indexing(logged)
 def test_a_review_that_cannot_be_logged_is_not_written(logged):
     folder, _ = logged
     before = (folder / "log.jsonl").read_text()
-    act = (
-        "vault",
-        "act",
-        folder / "log.jsonl",
-        "nobody",
-        "one",
-        "--action",
-        "reviewed",
-        "--vault",
-        folder / "v.db",
-    )
-    assert "no impression" in done(*act, code=2).stderr
+    assert "no impression" in reviewed(folder, "nobody", code=2).stderr
     assert signal(folder)["one"] < 0.1
     assert (folder / "log.jsonl").read_text() == before
 
@@ -203,16 +181,13 @@ def searcher(vaults, name="soleri", model="lsa"):
 def test_each_tier_is_compared_by_its_own_fit(tiers):
     vaults = [Vault(path) for path in tiers]
     result = searcher(vaults, "vector").search("heron at night")
-
-    recipe = find_system("vector").reading.recipe
-    assert recipe == "{title}\n{text}"
+    assert find_system("vector").reading.recipe == "{title}\n{text}"
     assert {hit.entry.vault for hit in result.hits} == {"agent", "project"}
     for hit in result.hits:
         own = vault_embedder(vaults[["agent", "project"].index(hit.entry.vault)])
         asked, words = own.embed(["heron at night", f"{hit.entry.title}\n{hit.entry.text}"]).astype(float)
         assert hit.score == pytest.approx(asked @ words, abs=1e-6)
-    assert result.embedding_calls == 2
-    assert result.notes == ()
+    assert (result.embedding_calls, result.notes) == (2, ())
 
 
 @pytest.mark.parametrize("filters", ["before_cut", "after_cut"])
@@ -224,7 +199,6 @@ def test_lists_of_several_fits_are_cut_once(tiers, filters):
     config = one.config
     short = replace(config.retrievers["vector"], depth=3, filters=filters)
     asked = Searcher(one.store, replace(config, retrievers={"vector": short}), one._sources.embedders)
-
     assert [hit.entry.id for hit in asked.search("heron at night").hits] == [hit.entry.id for hit in whole[:3]]
 
 
@@ -232,31 +206,25 @@ def test_the_shipped_profile_returns_an_entry_once_though_its_copies_differ(tmp_
     """Keywords find the team's copy, which matches better; vectors are those of the first tier, so its copy."""
     long = ["heron " + "and much else beside it " * 9, *BIRDS[1:]]
     paths = [make(tmp_path / "agent.db", long, "e"), make(tmp_path / "project.db", ["heron", *TOOLS[1:]], "e")]
-    vaults = [Vault(path) for path in paths]
-    result = searcher(vaults, "soleri:shipped").search("heron")
-
+    result = searcher([Vault(path) for path in paths], "soleri:shipped").search("heron")
     ids = [hit.entry.id for hit in result.hits]
     assert len(ids) == len(set(ids))
-    copies = [re.split("\x1f", key) for key in result.table.entries]
-    assert ["e0", "project"] in copies and ["e0", "agent"] not in copies
+    assert {("e0", "project"), ("e0", "agent")} & {tuple(key.split("\x1f")) for key in result.table.entries} == {
+        ("e0", "project")
+    }
     assert result.embedding_calls == 1
 
 
 def test_words_that_only_a_tag_says_have_vectors(tmp_path):
     """MoltNet embeds the tags, so its model has to know their words."""
+    tagged = [Entry(f"e{i}", title=t, text=t, tags=("zebrafish",) if i < 2 else ()) for i, t in enumerate(BIRDS)]
     with Vault(tmp_path / "v.db", create=True) as vault:
-        vault.upsert(
-            Entry(f"e{at}", title=t, text=t, tags=("zebrafish",) if at < 2 else ()) for at, t in enumerate(BIRDS)
-        )
+        vault.upsert(tagged)
     reindex_vault(str(tmp_path / "v.db"), "lsa")
+    strategy = find_system("vector").searching.strategy
+    config = replace(find_system("moltnet").config(10, "lsa"), finish=()).with_strategy(strategy)
     with Vault(tmp_path / "v.db") as vault:
-        embedder = vault_embedder(vault)
-        system = find_system("moltnet")
-        config = replace(system.config(10, "lsa"), finish=()).with_strategy(
-            find_system("vector").searching.strategy
-        )
-        hits = Searcher(vault, config, embedder).search("zebrafish").hits
-
+        hits = Searcher(vault, config, vault_embedder(vault)).search("zebrafish").hits
     assert {hit.entry.id for hit in hits[:2]} == {"e0", "e1"}
     assert hits[1].score > 0.1 > hits[2].score
 

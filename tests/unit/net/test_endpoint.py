@@ -2,9 +2,11 @@
 
 import contextlib
 import gzip
+import json
 import socket
 import threading
 import tracemalloc
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -78,46 +80,28 @@ def say(*parts):
     return behave
 
 
+def sent(behave, kind, name):
+    return behave(*(part.encode("latin-1") for part in ANSWERS[kind][name]))
+
+
 def answer(body, *headers):
     return say(OK + b"".join(h + b"\r\n" for h in headers) + b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
 
-SLOW = {
-    "nothing": lambda connection, over: over.wait(6),
-    "status line": drip(b"", b"H"),
-    "headers": drip(OK, b"X: y\r\n"),
-    "informational answers": drip(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "chunk sizes": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"0"),
-    "chunk extensions": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n1;", b"x"),
-    "trailers": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n"),
-    "chunks of one byte": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
-    "body": drip(OK + b"Content-Length: 1000000\r\n\r\n", b" "),
-    "body without length": drip(OK + b"\r\n", b" "),
-}
+ANSWERS = json.loads(Path(__file__).with_name("endpoint.json").read_text("utf-8"))
+"""What servers send, a byte a character: at first, and then over and over."""
 
 
-@pytest.mark.parametrize("behaviour", SLOW)
+@pytest.mark.parametrize("behaviour", [*ANSWERS["slow"], "nothing"])
 def test_whatever_drips_ends_at_the_deadline(serve, behaviour):
-    server = serve(SLOW[behaviour])
+    server = serve(sent(drip, "slow", behaviour) if behaviour != "nothing" else lambda _, over: over.wait(6))
     with pytest.raises(EndpointError, match=r"judge at http://127.*"):
         Endpoint(server.url, timeout=PATIENCE, what="the judge").ask("/x", {"a": 1})
 
 
-FLOODS = {
-    "headers": flood(OK, b"X: y\r\n"),
-    "informational answers": flood(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "status line": flood(b"", b"x"),
-    "chunks": flood(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"5\r\nhello\r\n"),
-    "chunk extensions": flood(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"5;e="),
-    "trailers": flood(OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n"),
-    "body": flood(OK + b"Content-Length: 10000000000\r\n\r\n", b"hello"),
-    "body without length": flood(OK + b"\r\n", b"hello"),
-}
-
-
-@pytest.mark.parametrize("behaviour", FLOODS)
+@pytest.mark.parametrize("behaviour", ANSWERS["floods"])
 def test_a_flood_is_refused_in_little_memory(serve, behaviour):
-    server = serve(FLOODS[behaviour])
+    server = serve(sent(flood, "floods", behaviour))
     tracemalloc.start()
     try:
         with pytest.raises(EndpointError):
@@ -144,38 +128,14 @@ def test_no_redirect_is_followed_and_the_key_stays(serve, status):
     head = b"HTTP/1.1 %d Moved\r\nLocation: %s/v1\r\nContent-Length: 0\r\n\r\n" % (status, other.url.encode())
     server = serve(say(head))
     answered = Endpoint(server.url, Secret(KEY)).ask("/v1", {})
-
     assert answered.status == status
     assert KEY.encode() in server.heard[0]
     assert other.heard == []
 
 
-LIES = {
-    "no HTTP": say(b"220 mail.example ESMTP\r\n"),
-    "nothing": say(b""),
-    "two lengths": say(OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n[]"),
-    "a negative length": say(OK + b"Content-Length: -1\r\n\r\n[]"),
-    "a chunk of less than nothing": say(OK + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n[]\r\n0\r\n\r\n"),
-    "cut off": say(OK + b"Content-Length: 9\r\n\r\n[]"),
-    "an unknown transfer coding": say(OK + b"Transfer-Encoding: gzip\r\n\r\n[]"),
-    "another protocol": say(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
-    "TLS": say(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 600),
-    "SSH": say(b"SSH-2.0-OpenSSH_9.9\r\n"),
-    "the key in the status": say(b"HTTP/1.1 401 %s\r\nContent-Length: 2\r\n\r\n[]" % KEY.encode()),
-    **{
-        f"a length of {length}": say(OK + b"Content-Length: " + length.encode() + b"\r\n\r\n[]")
-        for length in ("0x10", "99999999999999999999", "\u0662", "1, 2", "", "+7")
-    },
-    **{
-        f"status {status}": say(f"HTTP/1.1 {status} x\r\nContent-Length: 2\r\n\r\n[]".encode())
-        for status in (204, 206, 999, 20, -200)
-    },
-}
-
-
-@pytest.mark.parametrize("behaviour", LIES)
-def test_a_lie_is_an_error_or_another_status(serve, behaviour):
-    server = serve(LIES[behaviour])
+@pytest.mark.parametrize("lie", ANSWERS["lies"].values(), ids=ANSWERS["lies"])
+def test_a_lie_is_an_error_or_another_status(serve, lie):
+    server = serve(say(lie.encode("latin-1")))
     try:
         assert Endpoint(server.url, Secret(KEY), timeout=5).ask().status != 200
     except EndpointError as error:
@@ -234,9 +194,7 @@ def test_connections_are_used_again(serve):
     assert len(accepted) == 1
 
 
-@pytest.mark.parametrize(
-    "url", ["http://h\u00f6st", "http://a b", "http://h/\n", "http://u:p@h", "http://h?x", "ftp://h", ""]
-)
+@pytest.mark.parametrize("url", ANSWERS["no addresses"])
 def test_what_is_no_plain_address_is_refused(url):
     with pytest.raises(ConfigError, match="the address"):
         Endpoint(url)
@@ -245,23 +203,7 @@ def test_what_is_no_plain_address_is_refused(url):
 class TestPlainHttp:
     """A key goes over TLS, or nowhere but to this machine."""
 
-    HERE = ("localhost", "LOCALHOST", "127.0.0.1", "127.9.9.9", "[::1]", "[::ffff:127.0.0.1]")
-    ELSEWHERE = (
-        "api.example.org",
-        "192.168.1.5",
-        "10.0.0.1",
-        "0.0.0.0",  # noqa: S104 -- nothing listens
-        "[::]",
-        "127.0.0.1.example.org",
-        "localhost.example.org",
-        "2130706433",
-        "0x7f000001",
-        "127.1",
-        "0177.0.0.1",
-        "[::ffff:8.8.8.8]",
-    )
-
-    @pytest.mark.parametrize("host", ELSEWHERE)
+    @pytest.mark.parametrize("host", ANSWERS["elsewhere"])
     def test_a_key_is_not_sent_in_the_clear(self, host):
         for key in ("sk-grapefruit-1", "EMPTY"):
             with pytest.raises(ConfigError) as refused:
@@ -270,7 +212,7 @@ class TestPlainHttp:
         Endpoint(f"https://{host}:8000/v1", Secret("sk-grapefruit-1"))
         Endpoint(f"http://{host}:8000/v1")
 
-    @pytest.mark.parametrize("host", HERE)
+    @pytest.mark.parametrize("host", ANSWERS["this machine"])
     def test_this_machine_needs_no_tls_and_no_proxy(self, host, monkeypatch):
         monkeypatch.setenv("HTTP_PROXY", "http://proxy.example.org:3128")
         monkeypatch.setenv("http_proxy", "http://proxy.example.org:3128")
@@ -302,28 +244,23 @@ def test_a_prompt_is_one_message_of_the_user(model):
     assert model.chat.name == f"{model.url} small"
 
 
-@pytest.mark.parametrize("status", [408, 425, 429, 500, 504])
-def test_what_may_pass_is_asked_again_after_pauses_that_double(model, status):
+@pytest.mark.parametrize(
+    ("status", "times", "asked"),
+    [
+        *((status, 2, 3) for status in (408, 425, 429, 500, 504)),  # well the third time
+        (503, 9, 3),  # the attempts are counted
+        *((status, 1, 1) for status in (400, 401, 404, 499)),  # a refusal is final
+    ],
+)
+def test_what_may_pass_is_asked_again_after_pauses_that_double(model, status, times, asked):
     """0.25 s, then twice as long."""
-    model.script = [model.status(status)] * 2
-    assert model.chat.complete("how?") == "well"
-    assert len(model.requests) == 3
-    assert model.pauses == [0.25, 0.5]
-
-
-def test_the_attempts_are_counted(model):
-    model.script = [model.status(503)] * 9
-    with pytest.raises(EndpointError, match="answered with 503"):
-        model.chat.complete("how?")
-    assert len(model.requests) == 3
-
-
-@pytest.mark.parametrize("status", [400, 401, 404, 499])
-def test_a_refusal_is_final(model, status):
-    model.script = [model.status(status)]
-    with pytest.raises(EndpointError, match=f"answered with {status}"):
-        model.chat.complete("how?")
-    assert model.pauses == []
+    model.script = [model.status(status)] * times
+    if times == 2:
+        assert model.chat.complete("how?") == "well"
+    else:
+        with pytest.raises(EndpointError, match=f"answered with {status}"):
+            model.chat.complete("how?")
+    assert (len(model.requests), model.pauses) == (asked, [0.25, 0.5][: asked - 1])
 
 
 @pytest.mark.parametrize(

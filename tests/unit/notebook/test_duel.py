@@ -8,14 +8,7 @@ import pytest
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.memory.query import Query
-from steelyard_eval.choose.duel import (
-    MIN_PAIRS,
-    PairSelection,
-    fitted,
-    gains_of,
-    pairwise_estimate,
-    sigmoid,
-)
+from steelyard_eval.choose.duel import MIN_PAIRS, PairSelection, fitted, gains_of, pairwise_estimate, sigmoid
 from steelyard_eval.choose.public import features, reciprocal
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label.desk import desk
@@ -34,7 +27,6 @@ def test_expected_ndcg_has_probabilities_in_the_place_of_labels():
     # One query of two entries, .8 and .2; the first contender ranks them 1, 2 and the other one 2, 1.
     second = 1 / np.log2(3)
     made = duel([0.8, 0.2], [[1, second], [second, 1]], [0, 0])
-
     best = 0.8 + 0.2 * second
     found = made.standing(np.full(2, np.nan)).means
     assert found == pytest.approx([1.0, (0.8 * second + 0.2) / best])
@@ -42,7 +34,6 @@ def test_expected_ndcg_has_probabilities_in_the_place_of_labels():
 
 def test_what_is_judged_takes_the_place_of_what_was_expected():
     made = duel([0.8, 0.2], [[1, 0.63], [0.63, 1]], [0, 0])
-
     assert made.standing(np.array([0.0, 1.0])).relevance.tolist() == [0, 1]
     assert made.standing(np.array([0.0, 1.0])).leaders[0] == 1
 
@@ -65,7 +56,6 @@ def test_features_of_a_pair_are_its_places_and_the_contenders_that_have_it():
 def test_public_means_count_as_a_hundred_pairs():
     # Both rank alike, so labels tell nothing; they were .1 apart elsewhere: without a judged pair that stands.
     made = duel([0.5, 0.5], [[1, 0.63], [1, 0.63]], [0, 0], known=[0.4, 0.5])
-
     one, other = made.standing(np.full(2, np.nan)).means
     assert other - one == pytest.approx(0.1)
     one, other = made.standing(np.array([1.0, np.nan])).means
@@ -77,7 +67,6 @@ def test_the_next_pair_is_where_leaders_part_and_relevance_is_in_doubt():
     worth = [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]
     made = duel([0.5, 0.5, 0.001], worth, [0, 1, 2])
     standing = made.standing(np.full(3, np.nan))
-
     assert next(standing.order()) == 1
     assert next(standing.order({1})) == 2
     assert not list(made.standing(np.array([1.0, 1.0, 0.0])).order())
@@ -87,7 +76,6 @@ def test_the_error_of_a_lead_is_that_of_independent_labels():
     # One pair a query, probability 1/2, placed first by one contender and not found by the other; the ideal of a
     # query is its relevance of 1/2, so its label moves nDCG by 1/(1/2) with a deviation of 1/2: 1 a query of four.
     made = duel([0.5] * 4, [[1] * 4, [0] * 4], range(4))
-
     assert made.standing(np.full(4, np.nan)).error == pytest.approx(np.sqrt(4) * 1 / 4)
 
 
@@ -116,7 +104,6 @@ def test_pairs_are_those_of_any_list_by_query_and_id():
     asked = [Query(name, id=name) for name in "pq"]
     bare = replace(sy.load(starter()).dataset, qrels={})
     found = pairwise_estimate({"a": [["y", "x"], ["z"]], "b": [["x"], []]}, asked, bare, "minilm").contest
-
     assert found.query.tolist() == [0, 0, 1]
     assert found.worth == pytest.approx(np.array([[1 / np.log2(3), 1, 1], [1, 0, 0]]))
     assert reciprocal(found.worth) == pytest.approx(np.array([[1 / 3, 1 / 2, 1 / 2], [1 / 2, 0, 0]]))
@@ -131,14 +118,6 @@ def test_grades_are_shares_of_the_highest():
 
     assert shares(-1, 0, 3) == [pytest.approx(np.nan, nan_ok=True), 0, 1]
     assert shares(2, 4) == [0.5, 1]
-
-
-# At work
-
-
-@pytest.fixture(scope="module")
-def data():
-    return sy.load(starter())
 
 
 def opened(few, data, folder):
@@ -158,7 +137,6 @@ def test_an_answer_is_kept_skipped_or_left_open_and_taken_back(session):
     session.give(None, pair=second)
     third = session.next
     session.leave(third[0])
-
     assert len({first, second, third, session.next}) == 4
     assert [one.grade for one in session.given.values()] == [2, None]
     assert len(session.qrels.read_text().splitlines()) == 1  # who cannot say gives no label
@@ -174,9 +152,8 @@ def test_the_second_judge_of_a_duel_sees_all_that_the_first_one_judged(session, 
     while len(session.given) < 12:
         session.give(1)
     few = session.pool.dataset
-    second = open_judging(
-        few, None, session.folder, "second", "judge", workspace=lambda: replace(data.workspace, dataset=few)
-    )
+    space = replace(data.workspace, dataset=few)
+    second = open_judging(few, None, session.folder, "second", "judge", workspace=lambda: space)
     assert not isinstance(second, DuelSession)
     assert {second.pool.pair(at) for at in second.order.tolist()} == set(session.given)
 
@@ -186,7 +163,6 @@ def test_judging_ends_when_the_verdict_stands(session):
     while (pair := session.next) is not None:
         session.give(3 if pair[1].encode()[-1] % 4 == 0 else 0)
         asked += 1
-
     assert session.standing.stands
     assert asked <= len(session.pool)
     found = desk(session)
@@ -202,18 +178,11 @@ def test_what_labels_of_relevant_entries_alone_leave_out_is_not_relevant(data, t
     queries = data.dataset.queries[:4]
     qrels = {query.id: dict.fromkeys(data.dataset.qrels.get(query.id, {}), 2) for query in queries[:2]}
     zero = {**qrels, queries[0].id: {**qrels[queries[0].id], "none": 0}}
-    judged = []
-    for own in (qrels, zero):
-        few = replace(data.dataset, qrels=own, queries=queries, pool=None)
-        made = open_judging(
-            few, None, tmp_path, random=False, workspace=lambda few=few: replace(data.workspace, dataset=few)
-        )
-        judged.append((made.standing.judged, made.pool))
-    pairs = replace(data.dataset, qrels=qrels, queries=queries, sampled="duel")  # single pairs mean nothing more
-    made = open_judging(
-        pairs, None, tmp_path, random=False, workspace=lambda: replace(data.workspace, dataset=pairs)
-    )
-    assert made.standing.judged.sum() == (made.pool.known >= 0).sum() > 0
-    first, pool = judged[0]
-    assert first.tolist() == (pool.query < 2).tolist()
-    assert judged[1][0].sum() == (judged[1][1].known >= 0).sum()
+
+    def made(labels, **about):
+        return opened(replace(data.dataset, qrels=labels, queries=queries, **about), data, tmp_path)
+
+    alone = made(qrels, pool=None)
+    assert alone.standing.judged.tolist() == (alone.pool.query < 2).tolist()
+    for other in (made(zero, pool=None), made(qrels, sampled="duel")):  # single pairs mean nothing more
+        assert other.standing.judged.sum() == (other.pool.known >= 0).sum() > 0

@@ -5,13 +5,11 @@ import json
 import numpy as np
 import pytest
 
-import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
 from steelyard_eval.compare.contenders import read_config
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.explorer.exploration import Exploration, _first
 from steelyard_eval.notebook.explorer.explored_data import weight_names
 
@@ -20,11 +18,6 @@ from steelyard_eval.notebook.explorer.explored_data import described
 from steelyard_eval.notebook.explorer.widget import Explorer
 
 SUM = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
-
-
-@pytest.fixture(scope="module")
-def data():
-    return sy.load(starter())
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +38,6 @@ def replayed(data, strategy, split="train"):
 
 def test_a_moved_weight_is_measured_as_the_comparison_measures_it(data, explorer):
     found = explorer.exploration.weigh(0, 0.55)["result"]
-
     expected = replayed(data, "weighted_sum(0.55*bm25, 0.7*vector, normalize=minmax)")
     assert explorer.exploration.values == pytest.approx(expected, abs=1e-12)
     assert found["mean"] == pytest.approx(expected.mean(), abs=1e-12)
@@ -57,7 +49,6 @@ def test_categories_wins_and_losses_are_those_of_the_differences(data, explorer)
     found = explorer.exploration.weigh(0, 0.55)["result"]
     differences = replayed(data, found["strategy"]) - replayed(data, "bm25")
     queries = [query for query in data.dataset.split("train") if query.id in data.dataset.qrels]
-
     assert (found["wins"], found["losses"]) == ((differences > 1e-12).sum(), (differences < -1e-12).sum())
     assert found["worst"][0]["id"] == queries[int(np.argmin(differences))].id
     name, count, now, before = found["categories"][0]
@@ -68,7 +59,6 @@ def test_categories_wins_and_losses_are_those_of_the_differences(data, explorer)
 
 def test_the_curve_is_what_every_weight_on_it_gives(data, explorer):
     found = explorer.exploration.curve(1)
-
     for weight, value in found["points"][::37]:
         text = f"weighted_sum(0.3*bm25, {weight:.6f}*vector, normalize=minmax)"
         assert value == pytest.approx(replayed(data, text).mean(), abs=1e-6)
@@ -85,7 +75,6 @@ def test_the_curve_is_what_every_weight_on_it_gives(data, explorer):
 def test_contributions_add_up_to_the_score_and_places_are_those_of_the_baseline(data, explorer):
     rows = explorer.exploration.find("pool")["ranking"]
     explained = data.explain(rows["id"], "bm25").to_frame()
-
     assert "pool" in rows["text"].casefold()
     assert [row["id"] for row in rows["before"]] == explained["id"].tolist()[:10]
     for row in rows["now"]:
@@ -110,7 +99,6 @@ def test_every_weight_has_a_name(strategy, names):
 
 def test_a_system_without_a_linear_form_is_replayed(data, explorer):
     found = explorer.exploration.begin("spec_kit:shipped")
-
     assert not found["controls"]["curves"]
     assert found["result"]["mean"] == pytest.approx(replayed(data, "spec_kit:shipped").mean(), abs=1e-12)
     assert explorer.exploration.curve(0)["points"] == []
@@ -122,7 +110,6 @@ def test_adopting_writes_what_was_seen_and_promises_less(data, explorer, tmp_pat
     config = SearchConfig.load(path)
     strategy = "weighted_sum(0.4*bm25, 0.7*vector, normalize=minmax)"
     gains = replayed(data, strategy) - replayed(data, "bm25")
-
     assert str(config.strategy) == strategy
     assert config.provenance["chosen_by"] == "hand"
     assert config.provenance["seed"] == 0  # nothing is drawn
@@ -141,7 +128,6 @@ def test_a_run_can_be_what_is_used_today(data, tmp_path):
     data.compare("vector", metrics="nDCG@10", split="train", timed=False, write_runs=tmp_path)
     own = data.explore("vector", str(tmp_path / "vector.documented.run")).exploration
     against_bm25 = data.explore("vector", "bm25").exploration.opened()["result"]["gain"][0]
-
     assert against_bm25 == pytest.approx((replayed(data, "vector") - replayed(data, "bm25")).mean(), abs=1e-12)
     assert own.opened()["result"]["gain"][0] == pytest.approx(0, abs=1e-12)
     with pytest.raises(ConfigError, match="which has lists"):
@@ -151,9 +137,7 @@ def test_a_run_can_be_what_is_used_today(data, tmp_path):
 def test_a_recording_is_explored_without_searching(data, tmp_path):
     folders = data.record(tmp_path, "plain", split="all")
     (folder,) = folders
-
     found = data.explore("rrf(fts, 2*vector)", "rrf(fts, vector)", recording=folder)
-
     assert found.value == pytest.approx(replayed(data, "rrf(fts, 2*vector)").mean(), abs=1e-12)
 
 
@@ -163,7 +147,6 @@ def test_messages_are_answered_once_and_errors_with_their_reason(explorer, monke
     explorer._answer(None, {"do": "weigh", "at": 0, "value": 0.5, "number": 7}, None)
     explorer._answer(None, {"do": "weigh", "at": 0, "value": 5, "number": 8}, None)
     explorer._answer(None, {"do": "write", "text": "rrf(", "number": 9}, None)
-
     assert [one["to"] for one in sent] == [7, 8, 9]
     assert sent[0]["result"]["weights"] == [0.5, 0.7]
     assert "outside 0..1" in sent[1]["error"]

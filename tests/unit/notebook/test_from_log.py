@@ -1,7 +1,8 @@
-"""Queries drawn from a log to be judged: uniformly over distinct ones, added where the data set lacks them."""
+"""Queries to judge: drawn from a log, uniformly over distinct ones, or written by hand and not copied."""
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,10 +10,21 @@ from click.testing import CliRunner
 from written_set import write_lines, write_set
 
 from steelyard.base.errors import ConfigError
+from steelyard.memory.entry import Entry
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label import apply as write_queries
-from steelyard_eval.notebook.label.apply import drawn_from_log
+from steelyard_eval.notebook.label.apply import copied, drawn_from_log, logged_queries
+
+
+def judged(folder, *words, keys=""):
+    return CliRunner().invoke(main, ["judge", str(folder), *map(str, words)], input=keys)
+
+
+def written(folder):
+    """The texts of the queries in the data set."""
+    return [json.loads(line)["text"] for line in (folder / "queries.jsonl").read_text().splitlines()]
 
 
 @pytest.fixture
@@ -81,19 +93,70 @@ def test_without_a_log_there_is_nothing_to_draw(folder):
 
 
 def test_the_command_says_how_many_more_decide(folder, tmp_path):
-    words = ["judge", str(folder), "bm25", "fts", "--from-log", "--embedder", "none", "--out", str(tmp_path / "j")]
-    found = CliRunner().invoke(main, words, input="1q")
+    words = ("bm25", "fts", "--from-log", "--embedder", "none", "--out", tmp_path / "j")
+    found = judged(folder, *words, keys="1q")
     assert found.exit_code == 0, found.output
     said = " ".join(found.stdout.split())
     assert "query 1 of 15, about 150 labels" in said  # docs/evidence/feedback.md: 15; ten entries each
-    assert CliRunner().invoke(main, ["judge", str(folder), "--feedback", "x"]).exit_code == 2
+    assert judged(folder, "--feedback", "x").exit_code == 2
 
 
 @pytest.mark.parametrize("option", ["--list", "--json"])
 def test_where_nothing_is_asked_nothing_is_written(folder, option):
-    words = ["judge", str(folder), "bm25", "fts", "--from-log", "--embedder", "none", option]
     before = {path: path.read_bytes() for path in folder.rglob("*")}
-    found = CliRunner().invoke(main, words)
+    found = judged(folder, "bm25", "fts", "--from-log", "--embedder", "none", option)
     assert found.exit_code == 0, found.output
     assert "300 left" in found.stdout  # 30 queries of the log, ten entries each
     assert {path: path.read_bytes() for path in folder.rglob("*")} == before
+
+
+ENTRY = Entry("a", title="Keyset cursors", text="Deep pages read and threw away fifty thousand rows every time.")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_copied"),
+    [
+        ("threw away fifty thousand", True),  # four in a row
+        ("cursors pages rows thousand", True),  # all of its words
+        ("why is the list so slow far down", False),
+        ("rows", False),  # one word is no copy
+        ("slow list with many rows", False),
+    ],
+)
+def test_what_repeats_the_entry_is_copied(text, is_copied):
+    assert copied(text, ENTRY) is is_copied
+
+
+def test_queries_of_a_log_are_drawn_once_each():
+    found = logged_queries(load(starter()))
+    assert 0 < len(found) <= 20
+    assert len({text.lower() for text in found}) == len(found)
+    assert logged_queries(load(starter())) == found
+    assert logged_queries(replace(load(starter()), feedback=None)) == []
+
+
+@pytest.fixture
+def unasked(tmp_path):
+    return write_set(tmp_path, [ENTRY.text] * 6)
+
+
+def test_the_command_helps_to_write_queries_refuses_copies_and_goes_on_to_judge(unasked):
+    keys = "threw away fifty thousand\nslow lists with many rows\n\nwhat was thrown away\nq\nq"
+    found = judged(unasked, "--out", unasked / "j", "--embedder", "none", keys=keys)
+    assert found.exit_code == 0, found.output
+    assert "search by words" in found.stderr
+    assert written(unasked) == ["slow lists with many rows", "what was thrown away"]
+
+
+def test_a_key_is_no_query_and_u_takes_the_last_one_back(unasked):
+    keys = "u\n?\n0\nslow lists with many rows\nu\nu\n列表\nq\nq"
+    found = judged(unasked, "--out", unasked / "j", "--embedder", "none", keys=keys)
+    assert found.stderr.count("two letters") == 2
+    assert found.stderr.count("no query to") == 2
+    assert found.stderr.count("taken back: slow lists with many rows") == 1
+    assert written(unasked) == ["列表"]
+
+
+def test_what_was_typed_before_an_interruption_is_kept(unasked):
+    found = judged(unasked, keys="what is this about\n")  # then the input ends
+    assert (found.exit_code, written(unasked)) == (130, ["what is this about"])

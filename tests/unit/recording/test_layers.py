@@ -4,13 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from command_line import run
 from written_set import write_set
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import RecordedEmbedder
-from steelyard.extensions.cortex_client.layers import ABSTRACT, extract
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
@@ -71,7 +69,6 @@ def test_recorded_layers_are_read_row_by_row(write, vectors, l2, recipe):
     space = Workspace.open(dataset)
     config = find_system("plain").config(10, space.model).with_strategy(parse_strategy(LAYERED))
     table = record(space, dataset.queries, [config])
-
     rows, query = made[l2], made["queries"][0]
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(query)
     expected = np.where(lengths > 0, rows @ query / np.where(lengths > 0, lengths, 1), np.nan)
@@ -88,7 +85,6 @@ def test_a_vault_embeds_l2_where_its_entries_have_layers(write, tmp_path, fields
         embedder = vault_embedder(vault)
         config = find_system("plain").config(10, embedder.model).with_strategy(parse_strategy("l2"))
         hits = Searcher(vault, config, embedder).search("word1 token in full").hits
-
         assert spaces.get("l2") == ("{text}\n{details}" if fields else None)
         asked = embedder.embed(["word1 token in full"])[0]
         for hit in hits:
@@ -162,17 +158,16 @@ def asked(folder, system, intents):
 @pytest.mark.parametrize(
     ("system", "intents", "expected"),
     [
-        # rotate keys: no keyword; why, choose: 4.0
-        ("spec_kit", None, ["understand", "find_decision", "understand"]),
-        ("spec_kit", "given", ["fix_bug", "find_spec", "find_spec"]),
-        ("spec_kit:js", "given", ["fix_bug", "understand", "understand"]),  # it has no find_spec, so it classifies
-        ("cortex_mem", "given", ["general", "general", "temporal"]),  # none of these words is its own
-        ("fts", None, ["", "", ""]),
-        ("fts", "given", ["fix_bug", "find_spec", "find_spec"]),
+        ("spec_kit", None, "understand find_decision understand"),  # rotate keys: no keyword; why, choose: 4.0
+        ("spec_kit", "given", "fix_bug find_spec find_spec"),
+        ("spec_kit:js", "given", "fix_bug understand understand"),  # it has no find_spec, so it classifies
+        ("cortex_mem", "given", "general general temporal"),  # none of these words is its own
+        ("fts", None, "  "),
+        ("fts", "given", "fix_bug find_spec find_spec"),
     ],
 )
 def test_a_table_holds_what_live_search_classifies_or_what_is_given_and_known(folder, system, intents, expected):
-    assert asked(folder, system, intents) == expected
+    assert asked(folder, system, intents) == expected.split(" ")
 
 
 def test_searching_explaining_and_comparing_agree_and_tell_which(folder):
@@ -215,13 +210,9 @@ def test_a_baseline_is_of_one_of_them(folder, tmp_path):
     assert below.key == "gate_digest"
 
 
-def test_another_word_is_refused(folder):
+def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):
     with pytest.raises(ConfigError, match="'labelled' are unknown;"):
         load(folder, "labelled")
-    assert run("compare", folder, "fts", "--intents", "labelled").exit_code == 2
-
-
-def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):
     queries = [Query("keys", id=f"q{at}", intent="fix_bug") for at in range(5)]
     for intents, there in ((None, False), ("given", True)):
         found = starts(Source.live(bench(folder, intents).workspace), queries, 10)
@@ -235,9 +226,3 @@ def test_a_comparison_shows_that_a_set_without_layers_was_searched_by_details_al
     assert table.rows == [["cortex_mem", 1, 0, 0, 1, 0, 0.0, 0.0, 0.0]]
     (told,) = [notice for notice in result.notices if notice.key == "no_abstract"]
     assert told.facts == {"label": "cortex_mem", "count": 1, "queries": 1}
-
-
-@pytest.mark.parametrize(("letters", "kept"), [(ABSTRACT - 1, ABSTRACT - 1), (ABSTRACT + 1, 1)])
-def test_an_abstract_keeps_a_word_that_ends_before_the_limit(letters, kept):
-    """A long word ends before the limit or beyond it; beyond it, only the "a" is left."""
-    assert len(extract("a " + "x" * (letters - 2) + " more")[0]) == kept

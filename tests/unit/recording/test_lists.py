@@ -69,7 +69,6 @@ def ndcg(dataset, run):
 
 def test_each_list_alone_has_the_value_of_its_run(dataset, runs, recording):
     found = compare(dataset, recording=recording)
-
     assert list(found.values) == ["dense", "words", "rrf(dense, words, k=60)"]
     for name, path in runs.items():
         values = ndcg(dataset, ir_measures.read_trec_run(str(path)))
@@ -80,7 +79,6 @@ def test_each_list_alone_has_the_value_of_its_run(dataset, runs, recording):
 
 def test_the_recording_holds_scores_and_places_as_given(dataset, engines, recording):
     table = open_folder(recording)
-
     for at, query in enumerate(dataset.queries):
         if query.split == "log":
             continue
@@ -122,12 +120,10 @@ def test_a_recording_of_our_own_retrievers_has_the_values_of_a_search_and_no_dep
     main(["record", str(starter()), str(out), "--systems", "plain", "--split", "all"], standalone_mode=False)
     strategy = "weighted_sum(0.3*fts, 0.7*vector, normalize=minmax)"
     recording = out / "plain.documented"
-
     replayed = compare(dataset, strategy, recording=recording, timed=False)
     searched = compare(dataset, strategy, timed=False)
     assert replayed.values[strategy]["nDCG@10"].tolist() == searched.values[strategy]["nDCG@10"].tolist()
     assert replayed.result.rows[0].cost.embedded == len(replayed.queries)
-
     # A depth of 100, as it was recorded; twice that is tried in a live search.
     tuned = recommend(dataset, only="rrf(fts, vector)", recording=recording).result
     assert tuned.row(tuned.provenance.baseline).depths["fts"] == 100
@@ -140,15 +136,9 @@ def test_some_queries_of_a_recording_keep_their_own_facts(dataset):
     queries = table.queries[:4]
     asked = replace(only(table, queries).asked, tags=tags)
     some = only(replace(only(table, queries), asked=asked), [queries[2], queries[0], queries[1]])
-
     assert some.asked.tags.offsets.tolist() == [0, 1, 3, 3]
     assert some.asked.tags.codes.tolist() == [2, 0, 1]
     assert some.offsets.tolist() == np.cumsum([0, *np.diff(table.offsets)[[2, 0, 1]]]).tolist()
-
-
-@pytest.fixture(scope="module")
-def data():
-    return sy.load(starter())
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Recordings on disk, which configurations share one, what a replay may not change, and what one costs."""
 
 import dataclasses
-import json
 import logging
 import os
 from copy import copy
@@ -51,7 +50,6 @@ def table(space, config):
 def test_a_recording_read_back_replays_to_the_same_bits(table, config, tmp_path):
     save(table, tmp_path / "r")
     again = load_recording(tmp_path / "r")
-
     assert isinstance(again.columns["bm25"], np.memmap)
     first, second = replay(table, config), replay(again, config)
     assert first.entry.tolist() == second.entry.tolist()
@@ -60,28 +58,22 @@ def test_a_recording_read_back_replays_to_the_same_bits(table, config, tmp_path)
 
 def test_a_folder_of_something_else_is_left_alone(table, tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
-
     with pytest.raises(DataError, match="not a recording"):
         save(table, tmp_path)
     assert (tmp_path / "mine.txt").read_text() == "keep"
 
 
-@pytest.mark.parametrize("harm", ["truncate", "pickle", "version", "missing", "manifest"])
+@pytest.mark.parametrize("harm", ["truncate", "pickle", "missing", "manifest"])
 def test_a_broken_recording_is_told_from_a_whole_one(table, tmp_path, harm):
     folder = tmp_path / "r"
     save(table, folder)
     column = folder / "column.bm25.npy"
-    if harm == "truncate":
-        column.write_bytes(column.read_bytes()[:-8])
-    elif harm == "pickle":
-        np.save(column, np.array([{}], dtype=object), allow_pickle=True)
-    elif harm == "missing":
-        column.unlink()
-    else:
-        manifest = json.loads((folder / "manifest.json").read_text())
-        manifest = {**manifest, "schema_version": 9} if harm == "version" else "{"
-        (folder / "manifest.json").write_text(json.dumps(manifest) if harm == "version" else "{")
-
+    {
+        "truncate": lambda: column.write_bytes(column.read_bytes()[:-8]),
+        "pickle": lambda: np.save(column, np.array([{}], dtype=object), allow_pickle=True),
+        "missing": column.unlink,
+        "manifest": lambda: (folder / "manifest.json").write_text("{"),
+    }[harm]()
     with pytest.raises(DataError, match="record again"):
         load_recording(folder)
 
@@ -100,7 +92,6 @@ def test_a_broken_recording_is_told_from_a_whole_one(table, tmp_path, harm):
 )
 def test_every_part_of_the_fingerprint_is_compared(table, config, key, value):
     other = dataclasses.replace(table, fingerprint={**table.fingerprint, key: value})
-
     with pytest.raises(ConfigError, match=key):
         replay(other, config)
 
@@ -132,34 +123,21 @@ def plain(**parameters):
     return replace(config, retrievers={**config.retrievers, "bm25": bm25})
 
 
-def test_the_baselines_share_one_recording_and_the_systems_have_their_own():
-    names = ["fts", "bm25", "vector", "plain", "echovault", "echovault:shipped", "moltnet", "moltnet:shipped"]
-    configs = [find_system(name).config() for name in names]
-
-    assert share(configs) == [[0, 1, 2, 3], [4], [5], [6, 7]]
-
-
-def test_other_parameters_need_another_recording_where_the_retriever_is_used():
-    fts = find_system("fts").config()
-
-    assert share([plain(), plain(k1=0.9), plain(k1=1.2), fts]) == [[0, 2, 3], [1]]
-
-
-def test_a_replay_refuses_other_parameters_by_name():
-    with pytest.raises(ConfigError, match=r"^retrievers.bm25.k1 is 0.9,"):
-        agree(plain(k1=0.9), identity(plain()) | {"model": ""})
-
-
-def test_a_depth_is_no_part_of_it():
-    agree(find_system("fts").config(200), identity(find_system("fts").config(10)) | {"model": ""})
-
-
-def test_texts_embedded_otherwise_make_another_recording(monkeypatch):
+def test_which_configurations_share_a_recording(monkeypatch):
+    """The baselines; other parameters where the retriever is used, and texts embedded otherwise, do not."""
     fts = find_system("fts")
+    names = ["fts", "bm25", "vector", "plain", "echovault", "echovault:shipped", "moltnet", "moltnet:shipped"]
+    assert share([find_system(name).config() for name in names]) == [[0, 1, 2, 3], [4], [5], [6, 7]]
+    assert share([plain(), plain(k1=0.9), plain(k1=1.2), fts.config()]) == [[0, 2, 3], [1]]
     other = replace(fts, profile="other", reading=replace(fts.reading, recipe="{text}"))
     monkeypatch.setitem(SYSTEMS, "fts:other", other)
-
     assert share([fts.config(), other.config()]) == [[0], [1]]
+
+
+def test_a_replay_refuses_other_parameters_by_name_and_takes_any_depth():
+    with pytest.raises(ConfigError, match=r"^retrievers.bm25.k1 is 0.9,"):
+        agree(plain(k1=0.9), identity(plain()) | {"model": ""})
+    agree(find_system("fts").config(200), identity(find_system("fts").config(10)) | {"model": ""})
 
 
 @pytest.mark.parametrize(
@@ -216,13 +194,29 @@ def test_lists_are_never_longer_than_the_corpus():
 
 def same(one, other):
     assert one.entries == other.entries
-    assert one.columns.keys() == other.columns.keys()
-    for name, values in one.columns.items():
-        np.testing.assert_array_equal(values, other.columns[name])
-        np.testing.assert_array_equal(one.positions[name], other.positions[name])
-    assert one.asked.numbers.keys() == other.asked.numbers.keys()
-    for name, values in one.asked.numbers.items():
-        np.testing.assert_array_equal(values, other.asked.numbers[name])
+    for mine, theirs in (
+        (one.columns, other.columns),
+        (one.positions, other.positions),
+        (one.asked.numbers, other.asked.numbers),
+    ):
+        assert mine.keys() == theirs.keys()
+        for name, values in mine.items():
+            np.testing.assert_array_equal(values, theirs[name])
+
+
+@pytest.fixture
+def shared():
+    """The starter set, which nothing was recorded of."""
+    return Workspace.open(load(starter()))
+
+
+def ranked_by(strategy):
+    return find_system("plain").config(10, "minilm").with_strategy(parse_strategy(strategy))
+
+
+def alone(data, queries, config):
+    """The recording of a workspace that has made no other."""
+    return record(Workspace.open(data), queries, [config])
 
 
 def watch(monkeypatch, told):
@@ -239,42 +233,32 @@ def watch(monkeypatch, told):
     monkeypatch.setattr(Sources, "_retriever", watched)
 
 
-def test_a_recording_with_lists_of_another_one_is_what_it_is_alone(monkeypatch):
-    data = load(starter())
-    queries = data.queries[:12]
-    config = find_system("plain").config(10, "minilm")
-    config = config.with_strategy(parse_strategy("rrf(bm25, vector, graph)"))
-    found = []
-    shared = Workspace.open(data)
+def test_a_recording_with_lists_of_another_one_is_what_it_is_alone(shared, monkeypatch):
+    queries, config, found = shared.dataset.queries[:12], ranked_by("rrf(bm25, vector, graph)"), []
     watch(monkeypatch, found.append)
     for other in (config, *of_retrievers(config, len(queries))):
         found.clear()
         table = record(shared, queries, [other])
         assert set(found) == {"graph"} if other is not config else {"graph", "bm25", "vector"} <= set(found)
-        same(table, record(Workspace.open(data), queries, [other]))
+        same(table, alone(shared.dataset, queries, other))
 
 
-def test_lists_of_another_depth_parameter_or_state_of_the_store_are_found_anew():
-    data = load(starter())
-    queries = data.queries[:5]
-    config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("bm25"))
-    shared = Workspace.open(data)
+def test_lists_of_another_depth_parameter_or_state_of_the_store_are_found_anew(shared):
+    queries, config = shared.dataset.queries[:5], ranked_by("bm25")
     record(shared, queries, [config])
-
     bm25 = config.retrievers["bm25"]
     for own in (replace(bm25, depth=3), replace(bm25, parameters={"k1": 0.3})):
         other = replace(config, retrievers={**config.retrievers, "bm25": own})
-        same(record(shared, queries, [other]), record(Workspace.open(data), queries, [other]))
+        same(record(shared, queries, [other]), alone(shared.dataset, queries, other))
     first = record(shared, queries, [config])
     shared.store.upsert([Entry("new", text=queries[0].text)])
     assert "new" not in first.entries
     assert "new" in record(shared, queries, [config]).entries
 
 
-def test_the_first_places_of_a_deeper_list_are_not_searched_for(monkeypatch):
-    data = load(starter())
-    config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("rrf(bm25, fts, vector)"))
-    shared, queries = Workspace.open(data), data.queries[:12]
+def test_the_first_places_of_a_deeper_list_are_not_searched_for(shared, monkeypatch):
+    config, data = ranked_by("rrf(bm25, fts, vector)"), shared.dataset
+    queries = data.queries[:12]
     deep, shallow = (
         replace(config, retrievers={name: replace(own, depth=depth) for name, own in config.retrievers.items()})
         for depth in (30, 7)
@@ -283,40 +267,32 @@ def test_the_first_places_of_a_deeper_list_are_not_searched_for(monkeypatch):
     with monkeypatch.context() as patch:
         watch(patch, pytest.fail)
         table = record(shared, queries, [shallow])
-
-    same(table, record(Workspace.open(data), queries, [shallow]))
+    same(table, alone(data, queries, shallow))
     other = Workspace.open(data)
     record(other, queries, [shallow])
     same(record(other, queries, [deep]), record(shared, queries, [deep]))
 
 
-def test_queries_that_were_recorded_are_not_searched_again(monkeypatch):
-    data = load(starter())
-    config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("rrf(bm25, vector)"))
-    shared = Workspace.open(data)
+def test_queries_that_were_recorded_are_not_searched_again(shared, monkeypatch):
+    config, data = ranked_by("rrf(bm25, vector)"), shared.dataset
     record(shared, data.queries[:12], [config])
     watch(monkeypatch, pytest.fail)
-
     some = data.queries[7:3:-1]
     again = record(shared, some, [config])
-
     monkeypatch.undo()
-    alone = record(Workspace.open(data), some, [config])
-    assert again.queries == alone.queries
-    assert again.fingerprint == alone.fingerprint
-    np.testing.assert_array_equal(again.offsets, alone.offsets)
-    assert [again.entries[at] for at in again.entry] == [alone.entries[at] for at in alone.entry]
-    for name, values in alone.columns.items():
+    anew = alone(data, some, config)
+    assert (again.queries, again.fingerprint) == (anew.queries, anew.fingerprint)
+    np.testing.assert_array_equal(again.offsets, anew.offsets)
+    assert [again.entries[at] for at in again.entry] == [anew.entries[at] for at in anew.entry]
+    for name, values in anew.columns.items():
         np.testing.assert_array_equal(values, again.columns[name])
     other = replace(data.queries[5], text=data.queries[20].text)
-    found = record(shared, [other], [config])
-    same(found, record(Workspace.open(data), [other], [config]))
+    same(record(shared, [other], [config]), alone(data, [other], config))
 
 
 def test_recordings_that_are_too_large_or_too_old_are_let_go(monkeypatch):
     data = load(starter())
-    config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("bm25"))
-    tables = [record(Workspace.open(data), data.queries[at : at + 1], [config]) for at in range(3)]
+    tables = [alone(data, data.queries[at : at + 1], ranked_by("bm25")) for at in range(3)]
     sizes = [2 * len(table) for table in tables]  # a score and a place in each row
     monkeypatch.setattr("steelyard_eval.recording.workspace.NUMBERS", sizes[0] + sizes[1])
     kept = KeptTables()
@@ -326,7 +302,6 @@ def test_recordings_that_are_too_large_or_too_old_are_let_go(monkeypatch):
     kept.keep("key", data.queries[2:3], tables[2])
     assert kept.find("key", data.queries[:1]) is None
     assert kept.find("other", data.queries[2:3]) is None
-
     monkeypatch.setattr("steelyard_eval.recording.workspace.NUMBERS", sizes[0] - 1)
     kept.keep("key", data.queries[:1], tables[0])
     assert kept.find("key", data.queries[:1]) is None

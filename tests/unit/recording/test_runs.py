@@ -64,14 +64,6 @@ def document(
     )
 
 
-def test_a_folder_that_cannot_be_written_has_its_runs_in_the_cache(folder, tmp_path):
-    (folder / FOLDER).write_text("in the way")
-    sy.load(folder).compare("bm25", timed=False)
-    assert len(list((tmp_path / "cache" / "runs").glob("*.db"))) == 1
-    (folder / FOLDER).unlink()
-    assert len(sy.load(folder).runs()) == 1
-
-
 def test_nothing_is_kept_of_data_in_memory_nor_when_it_is_switched_off(folder, monkeypatch, tmp_path):
     sy.load({"corpus": {"a": "red"}, "queries": {"q": "red"}, "qrels": [("q", "a", 1)]}).compare(
         "bm25", timed=False
@@ -80,15 +72,6 @@ def test_nothing_is_kept_of_data_in_memory_nor_when_it_is_switched_off(folder, m
     sy.load(folder).compare("bm25", timed=False)
     assert not (folder / FOLDER).exists()
     assert not (tmp_path / "cache").exists()
-
-
-def test_links_are_not_followed(folder, tmp_path):
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (folder / FOLDER).symlink_to(elsewhere)
-    keep(sy.load(folder).dataset, document())
-    assert list(elsewhere.iterdir()) == []
-    assert len(kept(sy.load(folder).dataset)) == 1
 
 
 @pytest.mark.parametrize("text", ["export PATH", None])
@@ -103,6 +86,20 @@ def test_a_link_in_our_folder_loses_nobody_a_file(folder, tmp_path, text):
     assert (mine.read_text() if text else mine.exists()) == (text or False)
 
 
+def test_a_folder_that_is_a_link_or_a_file_has_its_runs_in_the_cache(folder, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (folder / FOLDER).symlink_to(elsewhere)
+    keep(sy.load(folder).dataset, document())
+    (folder / FOLDER).unlink()
+    (folder / FOLDER).write_text("in the way")
+    keep(sy.load(folder).dataset, document())
+    assert list(elsewhere.iterdir()) == []
+    assert len(list((tmp_path / "cache" / "runs").glob("*.db"))) == 1
+    (folder / FOLDER).unlink()
+    assert len(kept(sy.load(folder).dataset)) == 2
+
+
 def test_a_locked_file_is_not_to_be_deleted(folder, monkeypatch):
     keep(sy.load(folder).dataset, document())
     monkeypatch.setattr("steelyard_eval.recording.saved_runs.PATIENCE", 10)
@@ -112,48 +109,52 @@ def test_a_locked_file_is_not_to_be_deleted(folder, monkeypatch):
             sy.load(folder).runs()
 
 
-@pytest.mark.parametrize(
-    "statements",
-    [
-        "CREATE TABLE runs(id, at, kind, facts)",
-        "; ".join(TABLES) + "; CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM states; END",
-    ],
-)
-def test_somebody_elses_file_is_refused_and_never_written(folder, statements):
-    (folder / FOLDER).mkdir()
+def schema(folder, statements):
     with apsw.Connection(str(folder / FOLDER / FILE)) as db:
         db.execute(statements)
-    before = (folder / FOLDER / FILE).read_bytes()
-    keep(sy.load(folder).dataset, document())
-    assert (folder / FOLDER / FILE).read_bytes() == before
-    with pytest.raises(DataError, match="kept runs; move"):
-        sy.load(folder).runs()
 
 
-@pytest.mark.parametrize("raw", [b"SQLite format 3\x00" + b"\xff" * 4096, b"no database at all" * 100])
-def test_a_damaged_file_is_named_and_stops_no_job(folder, raw):
+def raw(folder, content):
+    (folder / FOLDER / FILE).write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("write", "content", "why"),
+    [
+        (schema, "CREATE TABLE runs(id, at, kind, facts)", "kept runs; move"),
+        (
+            schema,
+            "; ".join(TABLES) + "; CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM states; END",
+            "kept runs; move",
+        ),
+        (raw, b"SQLite format 3\x00" + b"\xff" * 4096, "begin anew"),
+        (raw, b"no database at all" * 100, "begin anew"),
+    ],
+)
+def test_somebody_elses_or_a_damaged_file_is_refused_and_never_written(folder, write, content, why):
+    """And stops no job."""
     (folder / FOLDER).mkdir()
-    (folder / FOLDER / FILE).write_bytes(raw)
+    write(folder, content)
+    before = (folder / FOLDER / FILE).read_bytes()
     assert sy.load(folder).compare("bm25", timed=False)
-    with pytest.raises(DataError, match=r"begin anew"):
+    assert (folder / FOLDER / FILE).read_bytes() == before
+    with pytest.raises(DataError, match=why):
         sy.load(folder).runs()
 
 
 ROW = {"label": "a", "mean": 0.5}
-
-
-@pytest.mark.parametrize(
-    "facts",
-    [
+DAMAGE = (
+    *(
         {"rows": 5},
         {"rows": [{"label": "a"}]},
         {"rows": [{**ROW, "mean": "x"}]},
         {"rows": [{**ROW, "label": ["a"]}]},
-        {"states": {"entries": [1]}},
-        {"metric": ["nDCG@10"]},
-        {"verdict": {"a": 1}},
-    ],
+    ),
+    *({"states": {"entries": [1]}}, {"metric": ["nDCG@10"]}, {"verdict": {"a": 1}}),
 )
+
+
+@pytest.mark.parametrize("facts", DAMAGE)
 def test_facts_of_other_types_are_damage(folder, facts):
     keep(sy.load(folder).dataset, document())
     with apsw.Connection(str(folder / FOLDER / FILE)) as db:
@@ -170,13 +171,8 @@ def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):
         "for _ in range(10): keep(data, result)"
     )
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    call = [
-        sys.executable,
-        "-c",
-        code,
-        str(folder),
-        render(replace(document(), answer=Answer("told", {"text": "x"}))),
-    ]
+    made = render(replace(document(), answer=Answer("told", {"text": "x"})))
+    call = [sys.executable, "-c", code, str(folder), made]
     for process in [subprocess.Popen(call, env=environ) for _ in range(3)]:
         assert process.wait() == 0
     assert [one.id for one in kept(sy.load(folder).dataset)] == list(range(1, 31))
@@ -203,7 +199,6 @@ def test_the_list_has_a_line_a_run(many):
     (many / "qrels.txt").write_text("".join(f"q{at} 0 m1 2\n" for at in range(12)))
     measured(many, [0.1] * 12, tool="steelyard 0.2.0")
     keep(sy.load(many).dataset, document(kind="gate", verdict="mismatch", means={}), now=lambda: NOW)
-
     rows = sy.load(many).runs().to_frame().to_dict("records")
     assert [row["date"] for row in rows] == ["2026-11-23 17:40"] * 4
     assert [(row["command"], row["value"], row["contender"]) for row in rows] == [
@@ -222,7 +217,6 @@ def test_two_runs_are_compared_by_query_where_both_kept_values(many):
     rise = [0.1] * 10 + [-0.05, 0.0]
     measured(many, [0.0] * 12)
     measured(many, rise)
-
     found = printed("runs", many, 1, 2)
     assert found["difference"]["delta"] == pytest.approx(0.95 / 12)
     assert found["difference"]["queries"] == 12
@@ -237,7 +231,6 @@ def test_over_queries_whose_labels_changed_nothing_is_compared(many):
     measured(many, [0.0] * 12)
     (many / "qrels.txt").write_text("".join(f"q{at} 0 m1 {1 + (at < 4)}\n" for at in range(12)))
     measured(many, [0.1] * 12, strategy="fts")
-
     found = sy.load(many).runs().between(1, 2)
     assert found["difference"]["queries"] == 8
     assert found["changes"] == {"labels": "4 changed ('q0 m1', 'q1 m1', 'q2 m1', ...)", "weights": "bm25 to fts"}
@@ -250,14 +243,7 @@ def test_over_queries_whose_labels_changed_nothing_is_compared(many):
         sy.load(many).runs().between(1, 2)
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"split": "test"},
-        {"metric": "P@5"},
-        {"values": {}},
-    ],
-)
+@pytest.mark.parametrize("more", [{"split": "test"}, {"metric": "P@5"}, {"values": {}}])
 def test_why_two_runs_are_not_compared_is_said_in_one_sentence(many, more):
     measured(many, [0.0] * 12)
     measured(many, [0.1] * 12, **more)

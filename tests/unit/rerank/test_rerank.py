@@ -1,5 +1,7 @@
 """Re-rankers over HTTP, from a model on this machine, cached and guarded."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,6 @@ def environ(provider, endpoint):
 def test_scores_come_in_the_order_of_the_documents(endpoint, provider, model, answers):
     endpoint.document = answered(answers)
     reranker = ApiReranker.of(provider, environ(provider, endpoint))
-
     assert reranker.score("q", DOCUMENTS).tolist() == [0.0, 0.1, 0.2]
     assert reranker.name == f"{provider}/{model}"
     path, headers, body = endpoint.requests[0]
@@ -68,9 +69,6 @@ def test_detection_follows_the_document():
     assert reranker_asked(auto, {"COHERE_API_KEY": "c"}) == "cohere"
     assert reranker_asked(auto, {}) == "local"
     assert reranker_asked(RerankConfig("cohere"), {"VOYAGE_API_KEY": "v"}) == "cohere"
-
-
-def test_what_cannot_be_configured_is_refused():
     with pytest.raises(ConfigError, match="'voyag' is unknown"):
         RerankConfig("voyag")
     with pytest.raises(ConfigError, match="COHERE_API_KEY"):
@@ -89,42 +87,37 @@ class Counting:
 
 
 def test_the_cache_tells_queries_texts_and_times_apart():
-    now = [0.0]
-    inner = Counting()
+    now, inner = [0.0], Counting()
     cached = CachedReranker(inner, seconds=300, clock=lambda: now[0])
-    cached.score("q", DOCUMENTS)
-    cached.score("q", DOCUMENTS)
-    assert inner.calls == 1
-    cached.score("other", DOCUMENTS)
-    cached.score("q", [Document("0", "changed"), *DOCUMENTS[1:]])
-    cached.score("q", DOCUMENTS[::-1])
-    assert inner.calls == 4
-    now[0] = 299.9
-    cached.score("q", DOCUMENTS)
-    assert inner.calls == 4
-    now[0] = 300.0
-    cached.score("q", DOCUMENTS)
-    assert inner.calls == 5
+    changed = [Document("0", "changed"), *DOCUMENTS[1:]]
+    for at, query, documents, calls in (
+        *(
+            (0.0, "q", DOCUMENTS, 1),
+            (0.0, "q", DOCUMENTS, 1),
+            (0.0, "other", DOCUMENTS, 2),
+            (0.0, "q", changed, 3),
+        ),
+        *((0.0, "q", DOCUMENTS[::-1], 4), (299.9, "q", DOCUMENTS, 4), (300.0, "q", DOCUMENTS, 5)),
+    ):
+        now[0] = at
+        cached.score(query, documents)
+        assert inner.calls == calls
 
 
-def test_a_full_cache_drops_its_oldest_tenth():
+@pytest.mark.parametrize(
+    ("size", "first", "again", "calls"),
+    [
+        (20, 21, ("q2",), 21),
+        (20, 21, ("q2", "q0", "q1"), 23),  # a full cache drops its oldest tenth
+        (0, 1, ("q0",), 2),  # without room nothing is kept
+    ],
+)
+def test_a_cache_has_a_size(size, first, again, calls):
     inner = Counting()
-    cached = CachedReranker(inner, size=20, clock=lambda: 0.0)
-    for at in range(21):
-        cached.score(f"q{at}", DOCUMENTS)
-    cached.score("q2", DOCUMENTS)
-    assert inner.calls == 21
-    cached.score("q0", DOCUMENTS)
-    cached.score("q1", DOCUMENTS)
-    assert inner.calls == 23
-
-
-def test_without_room_nothing_is_kept():
-    inner = Counting()
-    cached = CachedReranker(inner, size=0)
-    cached.score("q", DOCUMENTS)
-    cached.score("q", DOCUMENTS)
-    assert inner.calls == 2
+    cached = CachedReranker(inner, size=size, clock=lambda: 0.0)
+    for query in (*(f"q{at}" for at in range(first)), *again):
+        cached.score(query, DOCUMENTS)
+    assert inner.calls == calls
 
 
 def test_the_guard_switches_off_from_twenty_calls_on():
@@ -148,17 +141,11 @@ def test_the_guard_switches_off_from_twenty_calls_on():
 
 
 def test_a_local_model_is_given_pairs_in_batches_of_50_as_in_system_spec_kit(monkeypatch):
-    asked = []
-
-    class Model:
-        def predict(self, pairs, batch_size, show_progress_bar):
-            asked.append((len(pairs), batch_size, show_progress_bar))
-            return np.zeros(len(pairs))
-
-    monkeypatch.setattr("steelyard.extensions.rerank.local._load", lambda name: Model())
+    model, asked = SimpleNamespace(), []
+    model.predict = lambda pairs, **how: asked.append((len(pairs), how)) or np.zeros(len(pairs))
+    monkeypatch.setattr("steelyard.extensions.rerank.local._load", lambda name: model)
     LocalReranker("any").score("q", DOCUMENTS)
-
-    assert asked == [(len(DOCUMENTS), 50, False)]
+    assert asked == [(len(DOCUMENTS), {"batch_size": 50, "show_progress_bar": False})]
 
 
 def test_a_tiny_model_is_loaded_and_asked(tmp_path):
@@ -170,14 +157,8 @@ def test_a_tiny_model_is_loaded_and_asked(tmp_path):
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "text", "q", *map(str, range(10))]
     (tmp_path / "vocab.txt").write_text("\n".join(words))
     BertTokenizer(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
-    shape = BertConfig(
-        vocab_size=len(words),
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=8,
-        num_labels=1,
-    )
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    shape = BertConfig(vocab_size=len(words), num_labels=1, **sizes)
     BertForSequenceClassification(shape).save_pretrained(tmp_path)
     reranker = LocalReranker(str(tmp_path))
     first = reranker.score("q", DOCUMENTS)

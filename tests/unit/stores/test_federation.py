@@ -48,44 +48,14 @@ def herons(count, start=0):
     return [Entry(f"h{i}", title="heron", text="filler " * i) for i in range(start, start + count)]
 
 
-# Which copy stands
-
-
-def test_the_copy_of_the_highest_priority_stands_though_a_lower_one_matches_better():
-    # BM25 falls with the length of an entry, so the short text of the team matches better, even times 0.6.
-    long = Entry("a", text="heron " + "and much else beside it " * 20)
-    agent, team = tier("agent", long, *FILLER), tier("team", Entry("a", text="heron"), *FILLER)
-    [own], [theirs] = (keyword(Federation([each])) for each in (agent, team))
-    assert own.score * 1.0 < theirs.score  # `theirs` is weighted by 0.6 already
-
-    [found] = keyword(Federation([team, agent]))
-    assert (copies([found]), found.score) == ([("a", "agent")], own.score)
-    assert copies(keyword(Federation([agent, team], BEST))) == [("a", "team")]
-
-
 def test_the_copy_that_stands_hides_the_others_even_where_it_does_not_match():
     agent, team = tier("agent", Entry("a", text="newt", project="p0")), tier("team", Entry("a", text="heron"))
     federation = Federation([agent, team])
     outside = Filters.of({"project": {"none": ["p0"]}})
-
     assert keyword(federation) == []
     assert list(federation.entries(outside)) == []
     assert federation.recent(outside, 9) == []
     assert (federation.count(), federation.count(outside)) == (1, 0)
-
-
-def test_copies_that_do_not_stand_take_no_places():
-    # The team's six best matches, nearest and newest are all copies of what the agent holds.
-    held = [Entry(f"h{i}", text="newt", created_at=0.0) for i in range(6)]
-    shared = [Entry(f"h{i}", title="heron", text="x " * i, created_at=9.0 - i) for i in range(8)]
-    near = {f"h{i}": 0.9 - i / 10 for i in range(8)}
-    federation = Federation([tier("agent", *held), tier("team", *shared, *FILLER, cosines=near)])
-
-    for depth in (1, 2, 3):
-        expected = [("h6", "team"), ("h7", "team")][:depth]
-        assert copies(keyword(federation, depth=depth)) == expected
-        assert copies(nearest(federation, depth)) == expected
-        assert copies(federation.recent(EVERYTHING, depth))[:2] == expected
 
 
 @pytest.mark.parametrize("rule", [None, BEST])
@@ -93,7 +63,6 @@ def test_an_entry_is_there_once(rule):
     same = Entry("a", text="heron", created_at=1.0)
     tiers = [tier(name, same, *FILLER, cosines={"a": 0.5}) for name in ("agent", "team")]
     federation = Federation(tiers, rule)
-
     agents = [("a", "agent")]
     assert copies(keyword(federation)) == agents
     assert copies(nearest(federation)) == agents
@@ -109,24 +78,11 @@ def test_where_the_best_copy_stands_every_copy_counts_for_a_scope():
     assert not Federation(tiers, BEST).covers(Filters.of({"valid_until": {"none": [1.0]}}))
 
 
-# Weights
-
-
-@pytest.mark.parametrize(("name", "weight"), [("agent", 1.0), ("project", 0.8), ("team", 0.6), ("archive", 0.5)])
-def test_a_match_weighs_what_its_tier_does(name, weight):
-    vault = tier(name, Entry("a", text="heron"), *FILLER).store
-    [alone] = vault.keyword(INDEX, "heron", [1.0, 1.0], EVERYTHING, 10)
-
-    assert [hit.score for hit in keyword(Federation([Tier(name, vault)]))] == [alone.score * weight]
-    assert [hit.score for hit in keyword(Federation([Tier(name, vault, 0.9)]))] == [alone.score * 0.9]
-
-
 def test_tiers_of_equal_weight_are_merged_by_score_then_by_id():
     entries = herons(4)
     one = tier("agent", entries[1], entries[3], *FILLER, priority=0.5)
     two = tier("x", entries[0], entries[2], *FILLER)
     found = keyword(Federation([one, two]), depth=3)
-
     assert [hit.position for hit in found] == [1, 2, 3]
     assert found == sorted(found, key=lambda hit: (-hit.score, hit.id))
     same = [tier(name, Entry(id_, text="heron"), *FILLER, priority=1.0) for name, id_ in (("x", "b"), ("y", "a"))]
@@ -146,21 +102,9 @@ def test_a_priority_decides_whose_copy_stands_and_else_the_order_given(names, pr
     assert copies(federation.get(asked)) == [("a", stands), ("a", other)]  # a plain id means what stands
 
 
-def test_similarities_are_not_weighted():
-    tiers = [tier("team", Entry("a"), cosines={"a": 0.8}), tier("agent", Entry("b"), cosines={"b": 0.6})]
-    found = nearest(Federation(tiers))
-
-    assert copies(found) == [("a", "team"), ("b", "agent")]
-    assert [hit.score for hit in found] == pytest.approx([0.8, 0.6], abs=1e-6)
-
-
-# Limits of the shipped rule
-
-
 def test_a_tier_may_give_no_more_than_so_many_matches():
     rule = FederationRule(best_copy=True, per_tier=2)
     tiers = [tier("agent", *herons(4), *FILLER), tier("team", *herons(4, 4), *FILLER)]
-
     for depth in (3, 9):
         assert (
             sorted(copies(keyword(Federation(tiers, rule), depth=depth)))
@@ -175,7 +119,6 @@ def test_only_the_first_tiers_vectors_may_be_searched():
         tier("agent", Entry("a"), Entry("b"), cosines={"a": 0.5, "b": 0.9}),
     ]
     federation = Federation(tiers, rule)
-
     assert copies(nearest(federation)) == [("a", "project")]
     assert [key.split("\x1f") for key in federation.vectors(SPACE, EVERYTHING)[0]] == [["a", "project"]]
     # A copy of another tier is scored by the first tier's vector of the same id.
@@ -193,9 +136,6 @@ def test_late_filters_leave_gaps_where_all_tiers_are_merged():
     ]
     found = nearest(Federation(tiers), 3, Filters.of({"project": "p1"}), filter_first=False)
     assert [(hit.id[:2], hit.position) for hit in found] == [("h1", 2)]
-
-
-# What cannot be
 
 
 def test_tiers_have_names_of_their_own():

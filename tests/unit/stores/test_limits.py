@@ -30,29 +30,32 @@ from steelyard.systems import analyses, find_system
 from steelyard_eval.vaults import reindex_vault, vault_embedder
 
 
-def test_memory_is_a_number_of_mib_of_nine_digits_at_most(monkeypatch):
-    monkeypatch.setenv(MEMORY, "999999999")
-    assert budget() == 999_999_999 * 1_048_576
-    monkeypatch.setenv(MEMORY, "1000000000")
-    with pytest.raises(ConfigError, match="number of MiB"):
-        budget()
-
-
-def test_a_file_may_be_as_large_as_is_allowed_and_not_a_byte_larger(tmp_path, monkeypatch):
-    monkeypatch.setenv("STEELYARD_LARGEST_FILE_MB", "1")
+def test_limits_hold_at_their_last_value_and_not_one_beyond(tmp_path, monkeypatch):
+    """MiB of memory of nine digits, a file of a MiB, a strategy of 10,000 characters."""
     path = tmp_path / "file"
-    path.write_bytes(bytes(1_048_576))
-    open_regular(path).close()
-    path.write_bytes(bytes(1_048_577))
-    with pytest.raises(OSError, match="MB; set STEELYARD_LARGEST_FILE_MB"):
-        open_regular(path)
 
+    def mib(digits):
+        monkeypatch.setenv(MEMORY, digits)
+        return budget() // 1_048_576
 
-def test_a_strategy_may_be_as_long_as_is_allowed():
-    fits, long = "a" * 9_986, "a" * 9_987  # "rrf(b, " before and ", k=60)" behind are 14 more
-    assert len(str(parse_strategy(f"rrf(b, {fits})", [fits, "b"]))) == 10_000
-    with pytest.raises(ConfigError, match="10001 characters when"):
-        parse_strategy(f"rrf(b, {long})", [long, "b"])
+    def opened(size):
+        monkeypatch.setenv("STEELYARD_LARGEST_FILE_MB", "1")
+        path.write_bytes(bytes(size))
+        with open_regular(path) as file:
+            return len(file.read())
+
+    def strategy(length):
+        """Of two signals; "rrf(b, " before and ", k=60)" behind are 14 more."""
+        return len(str(parse_strategy(f"rrf(b, {'a' * length})", ["a" * length, "b"])))
+
+    for ask, most, value, why in (
+        (mib, "999999999", 999_999_999, "number of MiB"),
+        (opened, 1_048_576, 1_048_576, "MB; set STEELYARD_LARGEST_FILE_MB"),
+        (strategy, 9_986, 10_000, "10001 characters when"),
+    ):
+        assert ask(most) == value
+        with pytest.raises((ConfigError, OSError), match=why):
+            ask("1000000000" if ask is mib else most + 1)
 
 
 def test_of_a_wrong_value_80_characters_are_shown_and_of_damage_200(tmp_path):
@@ -173,14 +176,12 @@ entries = st.builds(
 @given(st.lists(entries, max_size=4))
 def test_what_was_written_is_read(given):
     found = from_rows(EVERY_FIELD, [to_row(entry) for entry in given])
-
     assert found == given
     assert [dataclasses.asdict(entry) for entry in found] == [dataclasses.asdict(entry) for entry in given]
 
 
 def test_fields_that_were_not_read_are_empty_and_not_shared():
     one, other = from_rows(("id", "title"), [("a", "A"), ("b", "B")])
-
     assert (one, other) == (Entry("a", title="A"), Entry("b", title="B"))
     assert one.extra is not other.extra
 
@@ -191,7 +192,6 @@ def test_fields_that_were_not_read_are_empty_and_not_shared():
 def test_a_damaged_row_among_others_is_named_as_by_itself(name, value):
     rows = [to_row(Entry("first")), list(to_row(Entry("second")))]
     rows[1][EVERY_FIELD.index(name)] = value
-
     with pytest.raises(
         VaultError, match=f"entry '{'a b' if name == 'id' else 'second'}' of the vault is damaged"
     ) as alone:

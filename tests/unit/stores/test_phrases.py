@@ -17,19 +17,21 @@ INDEXES = [
     KeywordIndex("three", ("text",), "trigram"),
 ]
 WORDS = [
-    "token",
-    "tokens",
-    "to",
-    "café",
-    "jwt-rotation",
-    "a.b.c",
-    "\0",
-    '"',
-    "日本",
-    "x" * 40,
-    "the",
-    "cache",
-    "Cache",
+    *(
+        "token",
+        "tokens",
+        "to",
+        "café",
+        "jwt-rotation",
+        "a.b.c",
+        "\0",
+        '"',
+        "日本",
+        "x" * 40,
+        "the",
+        "cache",
+        "Cache",
+    ),
 ]
 SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"project": "none"})]
 
@@ -204,7 +206,6 @@ def vault():
 @pytest.mark.parametrize("filters", [EVERYTHING, Filters.of({"project": "p"})])
 def test_the_cut_is_by_score_and_then_by_id(vault, depth, filters):
     found = vault.keyword(INDEX, '"token"', [1.0, 1.0], filters, depth)
-
     expected = [f"best{at}" for at in range(3)] + [f"tie{at:03d}" for at in range(2 * TIES + 20)]
     assert [one.id for one in found] == (expected if depth < 0 else expected[:depth])
     assert [one.position for one in found] == list(range(1, len(found) + 1))

@@ -1,4 +1,7 @@
-"""What a vault keeps of the words of its entries: the same lists, bit for bit, as words that are counted anew."""
+"""What a vault keeps of words, and between calls: the same lists, bit for bit, as those that are counted anew."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import apsw
 import numpy as np
@@ -9,6 +12,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters, Query, valid_at
 from steelyard.retrievers.keywords import Bm25Retriever, tfidf
 from steelyard.retrievers.tsearch import TsRetriever, analysis
+from steelyard.stores.base import RevisionCache
 from steelyard.stores.sqlite import Vault, words
 from steelyard.systems import analyses, find_system
 
@@ -20,7 +24,7 @@ ASKED = [
     "-token",
 ]
 VOCABULARY = [
-    *("token", "tokens", "rotate", "cache", "graph", "retry", "budget", "jwt", "the", "of", "café", "v1.2.3"),
+    *("token", "tokens", "rotate", "cache", "graph", "retry", "budget", "jwt", "the", "of", "café", "v1.2.3")
 ]
 
 
@@ -160,3 +164,160 @@ def test_the_fields_that_are_read_are_all_that_the_texts_need():
             part = Entry("id", **{name: getattr(full, name) for name in own.fields if name != "id"})
             assert own.read(part) == own.read(full)
     assert len(analyses([BM25, SOLERI, JS, MOLTNET])) == 4
+
+
+class Store:
+    def __init__(self):
+        self.now, self.writing, self.cache = (0, 1), False, RevisionCache(self)
+        self.at, self.uncommitted = (lambda: self.now), (lambda: self.writing)
+
+
+def made(store, *values, **how):
+    return [store.cache.get("kind", "a", lambda value=value: value, **how) for value in values]
+
+
+def test_a_value_is_made_once_until_the_store_changes():
+    store = Store()
+    assert made(store, 1, 2) == [1, 1]
+    store.now = 0, 2
+    assert made(store, [3], 4, renew=lambda since, old: [*old, since]) == [[3], [3]]
+    store.now = 0, 5  # from then on it can be brought up to date
+    assert made(store, 9, renew=lambda since, old: [*old, since]) == [[3, 2]]
+
+
+def test_many_are_read_once_each_and_the_oldest_go_first():
+    store, asked = Store(), []
+    for wanted in ("ab", "bc", "ca"):
+        store.cache.many("kind", "key", list(wanted), lambda new: asked.append(new) or dict.fromkeys(new, 1), 2)
+    assert asked == [["a", "b"], ["c"], ["a"]]
+
+
+def test_nothing_is_kept_of_an_older_state_or_of_what_is_not_committed():
+    store = Store()
+    store.now = 0, 2
+    assert made(store, "new") == ["new"]
+    store.now = 0, 1
+    assert made(store, "x", "y") == ["x", "y"]
+    store.now, store.writing = (0, 2), True
+    assert made(store, "written") == ["written"]
+    store.writing = False
+    assert made(store, "again") == ["new"]
+
+
+def test_an_entry_that_takes_the_row_of_a_removed_one_has_its_own_id(tmp_path):
+    """SQLite gives the largest row number again once it is free."""
+    with Vault(tmp_path / "vault", create=True) as vault:
+        vault.upsert([Entry("a", text="token"), Entry("b", text="token token")])
+        for _ in range(2):
+            assert {hit.id for hit in Bm25Retriever(vault).retrieve(Query("token"), 9)} == {"a", "b"}
+        vault.delete(["b"])
+        vault.upsert([Entry("c", text="token token")])
+        assert {hit.id for hit in Bm25Retriever(vault).retrieve(Query("token"), 9)} == {"a", "c"}
+
+
+def test_all_is_made_again_once_the_store_went_back():
+    """Then its revisions come again, with other entries; whoever reads the state before keeps nothing of it."""
+    store = Store()
+    kept = {"renew": lambda since, old: pytest.fail("brought up to date from another past")}
+    store.now = 0, 6
+    assert made(store, 1, **kept) == [1]
+    store.now = 1, 6
+    assert made(store, 2, 3, **kept) == [2, 2]
+    store.now = 0, 6
+    assert made(store, 4, 5) == [4, 5]
+    store.now = 1, 6
+    assert made(store, 6, **kept) == [2]
+
+
+def copied_in(path, other):
+    """What the vault at a path holds becomes what another one holds, in place."""
+    into, source = apsw.Connection(str(path)), apsw.Connection(str(other))
+    with into.backup("main", source, "main") as copying:
+        copying.step()
+    into.close()
+    source.close()
+
+
+def test_a_vault_that_is_restored_in_place_is_read_again(tmp_path):
+    """The revision falls, and climbs to where it was with other entries."""
+    path = tmp_path / "v.db"
+    with Vault(path, create=True) as vault:
+        retriever, view = Bm25Retriever(vault), vault.seen_by(Filters.of({"project": "p"}))
+
+        def seen():
+            found = sorted(hit.id for hit in retriever.retrieve(Query("token"), 9))
+            return found, vault.count(), [entry.id for entry in vault.get(["a", "b", "c"])], view.count()
+
+        vault.upsert([Entry("a", text="token", project="p")])
+        copied_in(tmp_path / "saved.db", path)
+        vault.upsert([Entry("b", text="token")])
+        assert (vault.revision(), seen()) == (2, (["a", "b"], 2, ["a", "b"], 1))
+        copied_in(path, tmp_path / "saved.db")
+        assert (vault.revision(), seen()) == (1, (["a"], 1, ["a"], 1))
+        with Vault(path) as other:
+            other.upsert([Entry("c", text="token", project="p")])
+        assert (vault.revision(), seen()) == (2, (["a", "c"], 2, ["a", "c"], 2))
+
+
+@pytest.fixture
+def copies(tmp_path, monkeypatch):
+    """A vault, a view of it, and what is copied for that."""
+    copied, copy = [], Vault.copied
+    monkeypatch.setattr(Vault, "copied", lambda self, visible: copied.append(self) or copy(self, visible))
+    with Vault(tmp_path / "v.db", create=True) as vault:
+        vault.upsert([Entry("a", text="token", project="p")])
+        yield vault, vault.seen_by(Filters.of({"project": "p"})), copied
+
+
+def in_thread(do):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(do).result(timeout=60)
+
+
+def read(view):
+    """Some calls, after which a thread has one more copy at most."""
+    return [view.count(), view.count(), len(list(view.entries()))][-1]
+
+
+def test_an_older_snapshot_copies_a_view_once_and_lets_others_keep_theirs(copies):
+    vault, view, copied = copies
+    with vault.snapshot():
+        vault.count()
+        in_thread(lambda: vault.upsert([Entry("b", text="token", project="p")]))
+        assert (in_thread(lambda: read(view)), read(view), len(copied)) == (2, 1, 2)
+        assert (in_thread(lambda: read(view)), read(view), len(copied)) == (2, 1, 2)
+    assert (read(view), len(copied)) == (2, 2)
+
+
+def test_a_transaction_copies_a_view_once_a_write_and_keeps_none_of_it(copies):
+    vault, view, copied = copies
+    with pytest.raises(ZeroDivisionError), vault.transaction():
+        for size in (2, 3):
+            vault.upsert([Entry(f"b{size}", text="token", project="p")])
+            assert (read(view), read(view)) == (size, size)
+        assert len(copied) == 2
+        raise ZeroDivisionError
+    assert (read(view), len(copied)) == (1, 3)
+
+
+def test_a_snapshot_inside_a_transaction_leaves_that_open():
+    with Vault(":memory:") as vault:
+        with pytest.raises(ZeroDivisionError), vault.transaction():
+            vault.upsert([Entry("a", text="token")])
+            with pytest.raises(VaultError), vault.snapshot():
+                pass
+            raise ZeroDivisionError
+        assert vault.count() == 0
+
+
+def test_a_view_of_a_vault_in_memory_is_read_while_another_thread_waits_for_the_writer():
+    with Vault(":memory:") as vault, ThreadPoolExecutor(1) as pool:
+        vault.upsert([Entry("a", text="token", project="p")])
+        view = vault.seen_by(Filters.of({"project": "p"}))
+        begin = time.monotonic()
+        with vault.transaction():
+            vault.upsert([Entry("b", text="token", project="p")])
+            waiting = pool.submit(view.count)
+            time.sleep(0.2)
+            assert view.count() == 2
+        assert (waiting.result(), time.monotonic() - begin < 15) == (2, True)

@@ -1,6 +1,7 @@
 """The table: ranks under the one tie rule, masks of depth, reductions within a query."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -30,16 +31,19 @@ def chosen(seed):
 
 def by_query(table, rows):
     """For each query the indices of its given rows, found without the table's own arithmetic."""
-    found = [[] for _ in table.queries]
-    for q, (begin, end) in enumerate(zip(table.offsets[:-1], table.offsets[1:], strict=True)):
-        found[q] = [row for row in range(begin, end) if rows[row]]
-    return found
+    return [[row for row in range(*ends) if rows[row]] for ends in pairwise(table.offsets)]
+
+
+def joined(lists, scorers=None):
+    """The table of one query over these lists."""
+    return join([Query("t", id="q")], [0.0], [lists], scorers or {}, lambda ids, _: [Entry(i) for i in ids])
 
 
 def listed(**lists):
     """One query over the given lists, written as ids best first with scores that descend."""
-    found = {n: [Found(i, 9.0 - at, at + 1) for at, i in enumerate(ids.split())] for n, ids in lists.items()}
-    return join([Query("t", id="q")], [0.0], [found], {}, lambda ids, _: [Entry(i) for i in ids])
+    return joined(
+        {n: [Found(i, 9.0 - at, at + 1) for at, i in enumerate(ids.split())] for n, ids in lists.items()}
+    )
 
 
 class TestRanks:
@@ -51,16 +55,14 @@ class TestRanks:
             best = sorted(own, key=lambda row: (-values[row], table.entries[table.entry[row]].encode()))
             for place, row in enumerate(best, 1):
                 expected[row] = place
-
         assert same_bits(ranks(table, values, rows), expected)
 
     def test_ids_tie_by_their_bytes(self):
         """UTF-8: Z 5A, a 61, e with acute accent C3 A9, an emoji F0: the order of code points."""
         ids = ["\U0001f600", "é", "a", "Z"]
         lists = {"fts": [Found(id_, 1.0, at) for at, id_ in enumerate(ids, 1)]}
-        table = join([Query("t", id="q")], [0.0], [lists], {}, lambda ids, _: [Entry(i) for i in ids])
+        table = joined(lists)
         place = ranks(table, table.columns["fts"], table.exists)
-
         assert [table.entries[table.entry[row]] for row in np.argsort(place)] == ["Z", "a", "é", "\U0001f600"]
 
 
@@ -69,7 +71,6 @@ class TestReductions:
     def test_sums_maxima_and_counts_are_those_of_each_query(self, seed):
         table, values, rows = chosen(seed)
         own = by_query(table, rows)
-
         assert count_rows(table, rows).tolist() == [len(r) for r in own]
         assert per_query(table, rows, np.maximum, values, -7.0).tolist() == [
             max((values[row] for row in r), default=-7.0) for r in own
@@ -80,7 +81,6 @@ class TestReductions:
 class TestDepth:
     def test_a_depth_keeps_the_first_places_of_a_list(self):
         table = listed(fts="a b c", vector="c d").at_depth({"fts": 2, "vector": None})
-
         assert np.isnan(table.columns["fts"]).tolist() == [False, False, True, True]
         assert np.isnan(table.columns["vector"]).tolist() == [True, True, False, False]
 
@@ -91,21 +91,18 @@ class TestDepth:
     def test_positions_are_cut_not_ranks(self):
         """A late filter left places 2 and 5: depth 4 keeps one of them, though both are among four."""
         lists = {"vector": [Found("a", 0.9, 2), Found("b", 0.8, 5)]}
-        table = join([Query("t", id="q")], [0.0], [lists], {}, lambda ids, _: [Entry(i) for i in ids])
-
+        table = joined(lists)
         assert table.at_depth({"vector": 4}).exists.tolist() == [True, False]
 
     @given(seeds, st.integers(1, 12), st.integers(1, 12))
     def test_the_smaller_of_two_depths_counts(self, seed, first, second):
         table, _, _ = chosen(seed)
         twice = table.at_depth({"fts": first}).at_depth({"fts": second})
-
         for name, values in table.at_depth({"fts": min(first, second)}).columns.items():
             assert same_bits(twice.columns[name], values)
 
     def test_only_a_depth_beyond_the_recorded_one_is_refused(self):
         table = replace(listed(fts="a b"), fingerprint={"max_depth": {"fts": 20}})
-
         assert len(table.at_depth({"fts": 20})) == 2
         with pytest.raises(ConfigError, match=r"21 of 'fts'"):
             table.at_depth({"fts": 21})
@@ -122,32 +119,25 @@ class TestJoin:
     def test_rows_stand_in_the_order_of_ids_however_lists_rank_them(self, names):
         """Lists that agree are those for which the order of ids could be forgotten; ties are by id."""
         lists = {name: [Found("b", 2.0, 1), Found("c", 1.0, 2), Found("a", 0.5, 3)] for name in names}
-        table = join([Query("t", id="q")], [0.0], [lists], {}, lambda ids, _: [Entry(i) for i in ids])
+        table = joined(lists)
         assert table.entries == ("a", "b", "c")
         assert [table.entries[entry] for entry in table.entry] == ["a", "b", "c"]
         assert all(table.positions[name].tolist() == [3, 1, 2] for name in names)
 
     @pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
     def test_a_score_that_is_not_finite_is_refused(self, score):
-        lists = [{"fts": [Found("a", score, 1)]}]
-        with pytest.raises(ConfigError, match="returned a score"):
-            join([Query("t", id="q")], [0.0], lists, {}, lambda ids, _: [Entry(i) for i in ids])
-
-        lists = [{"fts": [Found("a", 1.0, 1)]}]
-        scorers = {"tfidf": lambda q, ids: [score]}
-        with pytest.raises(ConfigError, match="returned a score"):
-            join([Query("t", id="q")], [0.0], lists, scorers, lambda ids, _: [Entry("a")])
+        for found, scored in ((score, 1.0), (1.0, score)):
+            with pytest.raises(ConfigError, match="returned a score"):
+                joined({"fts": [Found("a", found, 1)]}, {"tfidf": lambda q, ids, own=scored: [own]})
 
     @pytest.mark.parametrize("scores", [[1.0], [1.0] * 3, [[1.0, 2.0]], 1.0])
     def test_scores_that_are_not_one_a_candidate_are_refused(self, scores):
-        lists = [{"fts": [Found("a", 2.0, 1), Found("b", 1.0, 2)]}]
         with pytest.raises(ConfigError, match=r"^tfidf returned \d scores"):
-            join([Query("t", id="q")], [0.0], lists, {"tfidf": lambda q, ids: scores}, None)
+            joined({"fts": [Found("a", 2.0, 1), Found("b", 1.0, 2)]}, {"tfidf": lambda q, ids: scores})
 
     def test_tags_are_sets_with_shared_codes(self):
         codes = {}
         sets = TagSets.of([("b", "a", "b"), (), ("c", "a")], codes)
-
         assert sets.offsets.tolist() == [0, 2, 2, 4]
         assert sets.codes.tolist() == [0, 1, 1, 2]
         assert codes == {"b": 0, "a": 1, "c": 2}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.contracts.importer_contract import ImporterContract
+from written_set import write_set
 
 import steelyard
 import steelyard_eval
@@ -31,12 +32,9 @@ BLOCKS = re.findall(r"^`((?:engine|eval)/[\w/]+\.py)`:\n\n```(python|diff)\n(.*?
 """What the page shows of files: path, python (the whole file) or diff (a change of it), text."""
 FILES = {path: text for path, kind, text in BLOCKS if kind == "python"}
 CHANGES = {path: text for path, kind, text in BLOCKS if kind == "diff"}
-CORPUS = (
-    ("e1", "Rate limit of the API", "Sixty requests a minute.", "2026-03-01"),
-    ("e2", "Rate card", "Prices, no limit on seats.", "2026-01-01"),
-    ("e3", "Retry", "Wait when the rate limit is hit.", "2026-03-31"),
-    ("e4", "Login", "Sessions are opaque.", "2026-03-31"),
-)
+SAMPLES = json.loads(Path(__file__).with_name("toys.json").read_text("utf-8"))
+"""A data set, strategies of weights files, and the commands that are run."""
+COMMANDS = SAMPLES["commands"]
 
 
 def toy(name):
@@ -108,7 +106,6 @@ def test_what_was_written_to_the_notes_is_read_again(tmp_path):
             raise DataError("broken off")
     with toy("notes").NotesFile(file) as store:
         assert list(store.entries()) == entries
-
     file.write_text("[1]\n")
     with pytest.raises(DataError, match=r"line 1: \[1\]"):
         toy("notes").NotesFile(file)
@@ -119,9 +116,7 @@ def test_a_searcher_takes_the_store(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("notes.jsonl").write_text('{"id": "a", "title": "Rotate the keys"}\n{"id": "b", "title": "Login"}\n')
     names = {"Searcher": Searcher, "Path": Path, "find_system": find_system, "NotesFile": toy("notes").NotesFile}
-
     exec(re.search(r"^```python\n(searcher = .*?)^```", PAGE, re.M | re.S)[1], names)  # noqa: S102 -- our own page
-
     assert [hit.entry.id for hit in names["result"].hits] == ["a"]
 
 
@@ -148,25 +143,12 @@ def run(tmp_path_factory):
     for path, change in CHANGES.items():
         apply(change, home / path.partition("/")[2])
 
-    def lines(records):
-        return "".join(json.dumps(record) + "\n" for record in records)
-
     (home / "my.diary").write_text("2026-03-01 Rotated the keys.\n2026-03-02 Slept.\n")
-    (home / "data").mkdir()
-    corpus = [{"id": i, "title": t, "text": x, "created_at": day} for i, t, x, day in CORPUS]
-    corpus[1]["updated_at"] = "2026-02-01"
-    (home / "data" / "corpus.jsonl").write_text(lines(corpus))
-    queries = [{"id": "q1", "text": "the rate limit"}, {"id": "q2", "text": "login"}]
-    (home / "data" / "queries.jsonl").write_text(lines(queries))
-    (home / "data" / "qrels.txt").write_text("q1 0 e1 1\nq2 0 e4 1\n")
-    about = {"name": "toy", "text_for_embedding": "{title}", "as_of": "2026-03-31"}
-    (home / "data" / "dataset.json").write_text(json.dumps(about))
-
-    (home / "strict.json").write_text(json.dumps(weights(0.6)))
-    (home / "shown.json").write_text(json.dumps(weights(0.5)))
-    (home / "refused.json").write_text(json.dumps(weights(2)))
-    for name, strategy in STRATEGIES.items():
-        (home / f"{name}.json").write_text(json.dumps(weights(0.5, strategy)))
+    qrels = "q1 0 e1 1\nq2 0 e4 1\n"
+    about = {"text_for_embedding": "{title}", "as_of": "2026-03-31"}
+    write_set(home / "data", SAMPLES["corpus"], SAMPLES["queries"], qrels, **about)
+    for name, (least, strategy) in SAMPLES["weights"].items():
+        (home / f"{name}.json").write_text(json.dumps(weights(least, strategy)))
     done = subprocess.run(
         [sys.executable, "-c", RUN, json.dumps(COMMANDS)],
         cwd=home,
@@ -178,14 +160,7 @@ def run(tmp_path_factory):
     return dict(zip(COMMANDS, json.loads(done.stdout), strict=True))
 
 
-STRATEGIES = {
-    "revised": "weighted_sum(1*title, 2*revised)",
-    "discounted": "discounted(title, 3*recency)",
-    "minmax": "weighted_sum(0.25*fts, 0.75*vector, normalize=minmax)",
-}
-
-
-def weights(least, strategy="title"):
+def weights(least, strategy):
     """A weights file of the strategy."""
     settings = {"title": {"depth": 10, "least": least}}
     settings |= {name: {"depth": 10} for name in ("fts", "vector") if name in strategy}
@@ -193,23 +168,6 @@ def weights(least, strategy="title"):
     return record | {"schema_version": 1, "retrievers": settings, "finish": ["cut(10)"]}
 
 
-COMMANDS = {
-    "imported": ["import", "my.diary", "diary", "--json"],
-    "compared": [
-        *("compare", "data", "--embedder", "none", "--metrics", "nDCG@10,R@10", "--json", "diary"),
-        *("title; rrf(fts, title, k=60)", "--split", "all"),
-    ],
-    "indexed": ["index", "data", "memory.db", "--embedder", "none", "--json"],
-    "shown": ["search", "memory.db", "the rate limit", "--weights", "shown.json", "--json"],
-    "strict": ["search", "memory.db", "the rate limit", "--weights", "strict.json", "--json"],
-    "refused": ["search", "memory.db", "the rate limit", "--weights", "refused.json", "--json"],
-    "diary": ["search", "memory.db", "login", "--system", "diary", "--json"],
-    "both words": ["search", "memory.db", "login rate", "--system", "diary", "--json"],
-    "revised": ["search", "memory.db", "the rate limit", "--weights", "revised.json", "--json"],
-    "discounted": ["search", "memory.db", "the rate limit", "--weights", "discounted.json", "--json"],
-    "exported": ["export", "minmax.json", "--to", "blend", "--json"],
-    "lost": ["export", "discounted.json", "--to", "blend", "--json"],
-}
 RUN = """
 import contextlib, io, json, sys
 from steelyard_eval.cli.main import main
@@ -226,7 +184,6 @@ print(json.dumps(results))
 def test_the_retriever_is_compared_by_itself_and_within_a_fusion(run):
     """By hand: title ranks e1 first of q1 and finds e4 alone for q2, so nDCG is 1; FTS5 finds no fewer."""
     _, found, _ = run["compared"]
-
     means = {
         (row["strategy"], metric): mean["mean"] for row in found["rows"] for metric, mean in row["means"].items()
     }
@@ -239,7 +196,6 @@ def test_the_retriever_has_a_parameter_in_weights_files(run):
     """By hand: the title of e2 has one of two words, 0.5, below a least share of 0.6."""
     assert [hit["id"] for hit in run["shown"][1]["hits"]] == ["e1", "e2"]
     assert [hit["id"] for hit in run["strict"][1]["hits"]] == ["e1"]
-
     code, _, error = run["refused"]
     assert code == 2
     assert "'retrievers.title.least' = 2:" in error
@@ -263,7 +219,6 @@ def test_each_part_does_its_own(run):
 
 def test_the_exporter_writes_what_it_can_and_refuses_the_rest(run):
     assert run["exported"][1]["blend"] == {"fts": 0.25, "vector": 0.75, "limit": 10}
-
     code, _, error = run["lost"]
     assert code == 2
     assert "1 / log2(rank" in error

@@ -1,16 +1,29 @@
-"""Every view of every kind of result: hostile text stays text, and numbers are those of the result."""
+"""Every view of every kind of result: hostile text stays text, numbers are those of the result, every name draws.
+
+Tables for papers are beside one written by hand."""
 
 import base64
 import itertools
 import json
+import os
+import re
 import zlib
+from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from steelyard.base.errors import DataError
+import steelyard_eval as sy
+from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard_eval.candidates.curve import COLUMNS, Curve, steps_of
 from steelyard_eval.result import document
-from steelyard_eval.result.structs import Estimate, Latency, Said, Table, replace
+from steelyard_eval.result.structs import DataFacts, Decision, Estimate, Latency, Provenance, Said, Table, replace
 from steelyard_eval.views import latex, terminal
+from steelyard_eval.views.drawing import canvas, plots
+from steelyard_eval.views.drawing.canvas import picture
+from steelyard_eval.views.figures import figures
 from steelyard_eval.views.frames import Answered, board_frame, frame_of
 from steelyard_eval.views.report import write
 from steelyard_eval.views.report.page import sections
@@ -175,3 +188,143 @@ def test_a_field_of_a_later_version_is_passed_over():
 def test_what_is_no_json_is_refused(text):
     with pytest.raises(DataError):
         document.read(text)
+
+
+@pytest.fixture(scope="module")
+def comparison(data):
+    return data.compare("fts, bm25, echovault", current="fts", timed=False)
+
+
+@pytest.mark.parametrize("what", ["means", "differences", "queries", "categories"])
+def test_a_comparison_draws_every_figure(comparison, what):
+    (axes,) = comparison.plot(what=what).axes
+    assert axes.get_xlabel()
+
+
+def test_differences_are_drawn_where_the_document_has_them(comparison):
+    (axes,) = comparison.plot(what="differences").axes
+    drawn = {line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"}
+    assert drawn == {row.against.gain.mean for row in comparison.result.rows if row.against}
+
+
+def test_categories_that_are_all_too_small_to_test_have_no_figure(comparison):
+    """The report of such a comparison failed."""
+    result = comparison.result
+    small = [
+        replace(table, rows=[[*row[:-2], None, None] for row in table.rows])
+        if table.key == "categories"
+        else table
+        for table in result.tables
+    ]
+    assert "categories" in figures(result)
+    assert "categories" not in figures(replace(result, tables=small))
+
+
+def test_a_curve_falls_where_its_value_does():
+    """By hand: two steps, 0.86 below the weight 0.442 and 0.846 above it, of a sum with the total 0.5."""
+    rows = steps_of(Curve(np.array([0.0, 0.884, 1.0]), np.array([0.86, 0.846]), (0.8, 0.8)), 0.5)
+    steps = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+    assert [point["weight"] for point in steps] == pytest.approx([0.221, 0.471])
+    (axes,) = plots.curve(steps, "nDCG@10").axes
+    line = axes.lines[0]
+    assert (
+        line.get_drawstyle() == "default"
+    )  # joined as they are: a step between two points is drawn at no other place
+    assert line.get_xdata() == pytest.approx([0.0, 0.442, 0.442, 0.5])
+    assert line.get_ydata() == pytest.approx([0.86, 0.86, 0.846, 0.846])
+
+
+def test_a_figure_is_as_wide_as_a_column_and_its_fonts_are_embedded_as_truetype(tmp_path):
+    figure = plots.places({"a": [1.0, 0.5]}, "place", "value")
+    assert figure.get_size_inches()[0] == canvas.WIDTH == 3.5
+    with canvas.styled():
+        figure.savefig(tmp_path / "a.pdf")
+    assert b"/Type3" not in (tmp_path / "a.pdf").read_bytes()
+
+
+@pytest.mark.parametrize("text", ["<b>&amp; $x$ ]]> --> \u202e", "url(#x) #0b4f8a"])
+def test_a_picture_holds_no_markup_of_its_texts_and_the_same_bytes_each_time(text):
+    one, other = (picture(plots.spans([plots.Span(text, 0.1, 0.0, 0.2)], text, 0.0), "t") for _ in range(2))
+    assert one == other
+    root = ElementTree.fromstring(str(one.svg))  # noqa: S314 -- what matplotlib wrote
+    shown = "".join(root.itertext())
+    assert text.replace("\u202e", r"\u202e").split(" ")[0] in shown
+    assert "\u202e" not in shown
+    assert not re.search(r"\bid=\"(?![pm][0-9a-f]+\")|xlink|xmlns:|http|<!--", str(one.svg))
+
+
+TABLE = Path(__file__).with_name("table.tex").read_text("utf-8")
+
+
+def paper(label="vector", **facts):
+    """0.49995 is printed as 0.500, as the best is; one row has no R@10."""
+    rows = [
+        row("fts", 0.4, means={"R@10": Estimate(0.1)}),
+        row("a&b", 0.5, paired(0.1, "better"), means={"R@10": Estimate(0.3)}),
+        row("rrf(bm25, 0.5*vector)", 0.49995, paired(0.1)),
+        row(label, 0.35, paired(-0.05, "worse"), means={"R@10": Estimate(0.2)}),
+    ]
+    about = Provenance(
+        "t", DataFacts("work_shop", judged=40), metrics=["nDCG@10", "R@10"], baseline="fts", limit=10
+    )
+    return result(*rows, **{"provenance": about, **facts})
+
+
+def test_a_table_is_that_of_a_paper():
+    """Both that are printed as the best are bold, and the second best is 0.400."""
+    assert latex.render(paper()) == TABLE
+
+
+def test_a_star_marks_what_was_chosen_and_the_caption_says_what_it_gains():
+    decision = Decision("ship", "a&b", Estimate(0.08, -0.01, 0.17))
+    told = latex.render(paper(kind="recommend", decision=decision))
+    assert told.count(r"\star") == 2
+    assert r"a\&b$^{\star}$ & \textbf{0.500}$^{\blacktriangle}$" in told
+    assert "$+0.080$ nDCG@10 [$-$0.010," in told
+    assert "+0.080" not in latex.render(paper(kind="recommend", decision=replace(decision, chosen=None)))
+    assert told.count("tab:work-shop-recommend}") == 2  # beside that of a comparison in one paper
+
+
+def test_what_nobody_asked_for_and_a_paper_would_explain_is_left_out():
+    metrics = ["nDCG@10", "R@10", "RecallAll@10", "Judged@10"]
+    about = Provenance("t", DataFacts("starter", path="sets/mine"), metrics=metrics, baseline="fts")
+    told = latex.render(paper(provenance=about))
+    assert r"nDCG@10 & R@10" in told
+    assert "queries of mine." in told and "tab:mine-compare" in told
+    named = replace(about, named=["nDCG@10", "RecallAll@10"])
+    assert r"System & nDCG@10 & RecallAll@10 \\" in latex.render(paper(provenance=named))
+
+
+def test_neither_the_loser_of_two_nor_coverage_is_marked():
+    rows = [row(name, mean, means={"Judged@10": Estimate(mean)}) for name, mean in (("fts", 0.4), ("vector", 0.3))]
+    about = Provenance("t", DataFacts("x"), named=["nDCG@10", "Judged@10"], metrics=["nDCG@10"], baseline="fts")
+    told = latex.render(result(*rows, provenance=about))
+    assert "\\textbf{0.400} & 0.400" in told
+    assert "0.300 & 0.300" in told
+
+
+@pytest.mark.parametrize(("label", "line"), [("[1cm]", "{}[1cm] &"), ("*x", "{}*x &"), ("x[*]", "x[*] &")])
+def test_a_label_is_no_argument_of_the_line_before(label, line):
+    r"""LaTeX looks for `*` and `[` after `\\\\`, over the end of the line."""
+    assert f"\n{line}" in latex.render(paper(label))
+
+
+def test_a_parquet_file_is_written_whole_or_not_at_all(tmp_path):
+    pytest.importorskip("pyarrow")
+    found = sy.load({"corpus": {"a": "red"}, "queries": {"q": "red"}, "qrels": [("q", "a", 1)]}).compare(
+        "bm25", timed=False
+    )
+    path = tmp_path / "new" / "out.parquet"
+    found.save(path)
+    assert pd.read_parquet(path).equals(found.to_frame())
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.parquet")
+    for name in ("link", "pipe"):
+        with pytest.raises(MachineError):
+            found.save(tmp_path / f"{name}.parquet")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_result_without_means_and_tables_has_no_table():
+    with pytest.raises(ConfigError, match=r"name a \.json"):
+        latex.render(paper(rows=[], tables=[]))

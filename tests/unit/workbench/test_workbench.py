@@ -16,11 +16,6 @@ STRATEGY = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
 
 @pytest.fixture(scope="module")
-def data():
-    return sy.load(starter())
-
-
-@pytest.fixture(scope="module")
 def records():
     """The starter set as plain objects, read by json alone."""
     folder = starter()
@@ -76,7 +71,6 @@ def test_tables_dictionaries_and_the_folder_give_the_same_values(data, records, 
         "qrels": pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]),
     }
     shared = {name: about[name] for name in ("as_of", "text_for_embedding")} | {"vectors": vectors}
-
     expected = data.compare("bm25, vector, moltnet", timed=False).values
     for given in (tables, {"corpus": corpus, "queries": queries, "qrels": qrels}):
         found = sy.load({**given, **shared}).compare("bm25, vector, moltnet", timed=False).values
@@ -95,7 +89,6 @@ def test_numbers_missing_values_and_dates_of_tables_are_read():
         }
     )
     found = sy.load(corpus, {"7": "keys"}, {"7": ["1"]}).dataset
-
     assert [entry.id for entry in found.entries] == ["1", "2"]
     assert found.entries[0].created_at == 1772323200.0  # date -u -d 2026-03-01 +%s
     assert (found.entries[1].created_at, found.entries[1].importance, found.entries[1].tags) == (None, None, ())
@@ -111,7 +104,6 @@ def test_a_folder_that_happens_to_be_there_is_not_read(tmp_path, monkeypatch):
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / "qrels.tsv").write_text("not judgments")
     monkeypatch.chdir(tmp_path)
-
     assert sy.load({"m1": "rotate the keys"}, {"q1": "keys"}, {"q1": ["m1"]}).dataset.qrels == {"q1": {"m1": 1}}
 
 
@@ -146,7 +138,6 @@ def made(data):
 @pytest.mark.parametrize("job", ["check", "compare", "tune", "explain", "search"])
 def test_every_result_has_a_frame_a_page_a_figure_and_a_file(made, job, tmp_path):
     result = made[job]
-
     assert len(result.to_frame())
     assert "<" in result._repr_html_()
     assert job == "check" or len(result.plot().axes)

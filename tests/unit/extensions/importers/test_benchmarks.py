@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tabled import tabled
 from tests.contracts.importer_contract import ImporterContract
 
 from steelyard.base.errors import DataError
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check, load
-from steelyard_eval.extensions.importers import Options, import_store, importers, load_store
+from steelyard_eval.extensions.importers import import_store, importers, load_store
 from steelyard_eval.recording.workspace import Workspace
 
 SAMPLES = json.loads(Path(__file__).with_name("samples.json").read_text("utf-8"))
@@ -34,12 +35,13 @@ def written(folder, files):
 
 
 @pytest.fixture
-def locomo(tmp_path):
-    return written(tmp_path, {"locomo10.json": LOCOMO}) / "locomo10.json"
+def published(tmp_path):
+    """The folder of the test, and what is loaded of one of its files."""
+    return lambda name, content: load_store(written(tmp_path, {name: content}) / name)
 
 
-def test_locomo_by_turns(locomo):
-    data = load_store(locomo)
+def test_locomo_by_turns(published):
+    data = published("locomo10.json", LOCOMO)
     first, second, third = data.entries
     assert (second.id, second.text, second.title) == ("conv-1:D1:2", "Look.\n[shares a picture: a lake]", "Bo")
     assert first.created_at == 1683554160  # date -u -d '2023-05-08 13:56' +%s
@@ -51,28 +53,26 @@ def test_locomo_by_turns(locomo):
     assert any(note.startswith("1 piece of") for note in data.notices)
 
 
-def test_longmemeval(tmp_path):
-    written(tmp_path, {"longmemeval_s.json": LONGMEMEVAL})
-    data = load_store(tmp_path / "longmemeval_s.json")
+def test_longmemeval(published):
+    data = published("longmemeval_s.json", LONGMEMEVAL)
     assert data.qrels["q1"] == {"q1:s2:0": 1}
     assert [query.answerable for query in data.queries] == [True, False]
     assert data.entries[0].created_at == 1684549260  # date -u -d '2023-05-20 02:21' +%s
     assert len(data.entries) == 6
 
 
-def test_what_published_files_lack_is_no_fault(tmp_path):
+def test_what_published_files_lack_is_no_fault(published):
     """Turns without a content or a mark, answers that are numbers; a session that has a date and no turns."""
     turns = [{"role": "user", "content": None}, {"role": "user", "content": "Soup at two."}]
     odd = {**QUESTION, "answer": 2, "question_date": "2023-05-30", "haystack_sessions": [turns, turns[1:]]}
-    bare = {**LOCOMO[0], "conversation": {**LOCOMO[0]["conversation"], "session_3_date_time": "noon"}}
-    written(tmp_path, {"longmemeval_s.json": [odd], "locomo10.json": [bare]})
-    written(tmp_path / "odd", {"longmemeval_s.json": [{**odd, "question_date": "noon"}]})
-    told = [note for note in load_store(tmp_path / "odd" / "longmemeval_s.json").notices if "read without" in note]
-    assert [note.split(",")[0].split()[-1] for note in told] == ["asked_at"]
-    asked = load_store(tmp_path / "longmemeval_s.json")
+    asked = published("longmemeval_s.json", [odd])
     assert [entry.text for entry in asked.entries if entry.text] == ["Soup at two.", "Soup at two."]
     assert asked.queries[0].asked_at == 1685404800  # date -u -d 2023-05-30 +%s
-    assert len(load_store(tmp_path / "locomo10.json").entries) == 3
+    notices = published("longmemeval_s.json", [{**odd, "question_date": "noon"}]).notices
+    told = [note for note in notices if "read without" in note]
+    assert [note.split(",")[0].split()[-1] for note in told] == ["asked_at"]
+    bare = {**LOCOMO[0], "conversation": {**LOCOMO[0]["conversation"], "session_3_date_time": "noon"}}
+    assert len(published("locomo10.json", [bare]).entries) == 3
 
 
 @pytest.mark.parametrize("form", ["beir", "mteb"])
@@ -122,16 +122,13 @@ def test_ids_of_ir_datasets(monkeypatch):
     doc = namedtuple("doc", "doc_id title text")
     query, qrel = namedtuple("query", "query_id text"), namedtuple("qrel", "query_id doc_id relevance")
     query.default_text = lambda self: self.text
-
-    class Small:
-        docs_iter = staticmethod(lambda: iter([doc("d1", "T", "one")]))
-        queries_iter = staticmethod(lambda: iter([query("q1", "first")]))
-        qrels_iter = staticmethod(lambda: iter([qrel("q1", "d1", 1)]))
-        has_qrels = staticmethod(lambda: True)
-
-    module = types.ModuleType("ir_datasets")
-    module.load = {"small": Small()}.__getitem__
-    monkeypatch.setitem(sys.modules, "ir_datasets", module)
+    small = types.SimpleNamespace(
+        docs_iter=lambda: iter([doc("d1", "T", "one")]),
+        queries_iter=lambda: iter([query("q1", "first")]),
+        qrels_iter=lambda: iter([qrel("q1", "d1", 1)]),
+        has_qrels=lambda: True,
+    )
+    monkeypatch.setitem(sys.modules, "ir_datasets", types.SimpleNamespace(load={"small": small}.__getitem__))
     monkeypatch.setattr("steelyard_eval.extensions.importers.benchmark.require", lambda *_: None)
     data = load_store("irds:small")
     assert data.qrels == {"q1": {"d1": 1}}
@@ -142,11 +139,10 @@ READ = {str(point["id"]): (point["payload"]["text"], point["vector"]) for point 
 VECTORS = [vector for _, vector in READ.values()]
 
 
-def imported(tmp_path, name, content, **columns):
-    lines = name.endswith(".jsonl") and not isinstance(content, str)
-    text = content if isinstance(content, str) else json.dumps(content)
-    (tmp_path / name).write_text("\n".join(map(json.dumps, content)) if lines else text)
-    done = import_store(tmp_path / name, tmp_path / "mine", "table", Options(columns=columns))
+def imported(tmp_path, name, content):
+    if name.endswith(".jsonl") and not isinstance(content, str):
+        content = "\n".join(map(json.dumps, content))
+    done = import_store(written(tmp_path, {name: content}) / name, tmp_path / "mine", "table")
     assert check(tmp_path / "mine").faults == ()
     return done, load(tmp_path / "mine")
 
@@ -182,40 +178,17 @@ def test_a_column_of_words_called_values_stays(tmp_path):
 
 
 KILN = '{"type":"entity","name":"Kiln 2","entityType":"oven","observations":["Fires at noon"]}'
-OWNS = '{"type":"relation","from":"Bo","to":"Kiln 2","relationType":"tends"}'
 BO = '{"type":"entity","name":"Bo","entityType":"potter","observations":["Prefers ash glaze"]}'
 MCP_READ = {"Kiln%202": "Fires at noon", "Bo": "Prefers ash glaze"}
 LATER = '{"type":"entity","name":"Bo","entityType":"potter","observations":["Prefers ash glaze","Moved away"]}'
-GRAPH = {
-    "entities": [{"name": "Kiln 2", "entityType": "oven", "observations": ["Fires at noon"]}, json.loads(BO)],
-    "relations": [{"from": "Bo", "to": "Kiln 2", "relationType": "tends"}],
-}
 
 
 def loaded(tmp_path, text, name="memory.jsonl"):
-    (tmp_path / name).write_text(text)
-    data = load_store(tmp_path / name)
+    data = load_store(written(tmp_path, {name: text}) / name)
     return {entry.id: entry for entry in data.entries}, data.notices
 
 
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        (f"{KILN}\n{BO}\n{OWNS}", None),
-        (f"{KILN}\n{BO}{OWNS}\n", None),
-        (f'{KILN}\n{BO}\n{OWNS}\n{{"type":"entity","na', "4"),
-        (f'{KILN}\n{BO}\n{{"type":"relation","fr{OWNS}\n', "3"),
-        (f'\n{KILN}\nnonsense\n{BO}\n[1]\n{OWNS}\n{{"type":"tool"}}', "3, 5, 7"),
-        (f'{{"type":"_aim","source":"mcp-knowledge-graph"}}\n{KILN}\n{BO}\n{OWNS}', None),
-        (json.dumps(GRAPH, indent=2), None),
-        (json.dumps({**GRAPH, "entities": ["Shed", *GRAPH["entities"], 7]}), "1"),
-        (f"[{KILN},\n{BO},\n{OWNS}]", None),
-        (f"{KILN}\n{BO}\n" + OWNS.replace('"from"', '"from_entity"').replace('"to"', '"to_entity"'), None),
-        (f"{KILN}\n{BO}\n" + OWNS.replace('"from"', '"source"').replace('"to"', '"target"'), None),
-        (f"{KILN}\n{BO}\n" + OWNS.replace("relationType", "relation_type"), None),
-        (f"{KILN}\n{BO}\n{OWNS}\n" + '{"type":"entity","name":"x","observations":[' * 3000, "4"),
-    ],
-)
+@tabled
 @pytest.mark.parametrize("name", ["memory.jsonl", "memory.json"])
 def test_what_can_be_read_is_read_and_the_rest_counted(tmp_path, text, lines, name):
     entries, notices = loaded(tmp_path, text, name)
@@ -225,15 +198,14 @@ def test_what_can_be_read_is_read_and_the_rest_counted(tmp_path, text, lines, na
     assert [note.rpartition("line ")[2] for note in told] == ([lines] if lines else [])
 
 
-@pytest.mark.parametrize(
-    ("observations", "text", "counted"),
-    [
-        ('[{"content":"Cracked","timestamp":"2026-01-01T00:00:00Z"},"Mended"]', "Cracked\nMended", 0),
-        ('"Cracked"', "Cracked", 0),
-        ("[]", "", 0),
-        ('["Cracked",7]', "Cracked", 1),
-    ],
-)
+def test_a_line_that_is_nested_too_deep_is_left_out(tmp_path):
+    deep = '{"type":"entity","name":"x","observations":[' * 3000
+    entries, notices = loaded(tmp_path, f"{KILN}\n{BO}\n{deep}")
+    assert {id_: entry.text for id_, entry in entries.items()} == MCP_READ
+    assert [note.rpartition("line ")[2] for note in notices if "no entity and" in note] == ["3"]
+
+
+@tabled
 def test_observations_of_other_forms(tmp_path, observations, text, counted):
     line = KILN.replace('["Fires at noon"]', observations)
     entries, notices = loaded(tmp_path, f"{line}\n{BO}")

@@ -5,6 +5,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from tabled import tabled
 
 from steelyard_eval.extensions.importers import Options, load_store
 from steelyard_eval.extensions.importers.arrays import checked
@@ -32,43 +33,17 @@ def told(notices, words):
     return [note for note in notices if words in note]
 
 
-FRONT_MATTER = {
-    # header: title, tags, what its values are kept as
-    "title: Repair: the glaze cracks\ntags: [kiln]": ("Repair: the glaze cracks", ["kiln"], {}),
-    "title: {{title}}\nauthor: {{author}}": ("note", [], {"title": "{{title}}", "author": "{{author}}"}),
-    "path: `D:\\ovens\\2`\ntags:\n\t- kiln\n\t- clay": ("note", ["kiln", "clay"], {"path": "`D:\\ovens\\2`"}),
-    "a: &x [1]\nb: *x\ntitle: Anchors": ("Anchors", [], {"a": [1], "b": "*x"}),
-    "title: 'Ann's kiln'\nn: 3": ("Ann's kiln", [], {"n": 3}),
-    "title: Deep\nx: " + "[" * 70 + "]" * 70: ("Deep", [], {"x": "[" * 70 + "]" * 70}),
-    "title: Tag\nx: !!python/object/apply:os.system [ls]": (
-        "Tag",
-        [],
-        {"x": "!!python/object/apply:os.system [ls]"},
-    ),
-}
-
-
-@pytest.mark.parametrize("header", FRONT_MATTER)
+@tabled
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_front_matter_that_is_no_yaml_is_kept_as_text_and_counted(vault, header, end):
+def test_front_matter_that_is_no_yaml_is_kept_as_text_and_counted(vault, header, title, tags, kept, end):
     entries, notices = vault({"note.md": f"---\n{header}\n---\n{BODY}".replace("\n", end)})
-    title, tags, kept = FRONT_MATTER[header]
     entry = entries["note"]
     assert (entry.title, entry.text, list(entry.tags)) == (title, BODY, tags)
     assert entry.extra.get("front_matter", {}) == kept
     assert told(notices, "no YAML")
 
 
-@pytest.mark.parametrize(
-    "prose",
-    [
-        "The wheel was moved to the shed.",
-        "The wheel was moved.\nDone: by Ann",
-        "We met in the shed and decided: new bricks.",
-        "- a list\n- of things",
-        "# A heading of a note",
-    ],
-)
+@tabled
 def test_prose_between_two_rules_is_prose(vault, prose):
     entries, notices = vault({"note.md": f"---\n{prose}\n---\n{BODY}"})
     assert prose in entries["note"].text and BODY in entries["note"].text
@@ -78,16 +53,10 @@ def test_prose_between_two_rules_is_prose(vault, prose):
 @pytest.mark.parametrize(
     ("value", "kept", "counted"),
     [
-        ("1" + ":59" * 2000, "1" + ":59" * 2000, 1),
-        ("0x" + "f" * 5000, "0x" + "f" * 5000, 1),
-        (".inf", ".inf", 1),
-        ("1e999", "1e999", 1),
+        *((odd, odd, 1) for odd in ("1" + ":59" * 2000, "0x" + "f" * 5000, ".inf", "1e999")),
         ("!!int '0x" + "f" * 5000 + "'", "0x" + "f" * 5000, 1),
-        ("12:30", "12:30", 0),
-        ("0x1F", "0x1F", 0),
-        (".env", ".env", 0),
-        ("7", 7, 0),
-        ("true", True, 0),
+        *((text, text, 0) for text in ("12:30", "0x1F", ".env")),
+        *(("7", 7, 0), ("true", True, 0)),
     ],
 )
 def test_a_number_that_none_computes_with_costs_its_value_at_most(vault, value, kept, counted):
@@ -105,28 +74,7 @@ def test_keys_inside_front_matter_are_texts_as_json_has_them(vault):
     assert entries["note"].extra["front_matter"] == {"m": {"1": "b", "2.5": {"3": "c"}}}
 
 
-# By hand: date -u -d 2026-03-01 +%s is 1772323200.
-MARCH = 1772323200.0
-
-
-@pytest.mark.parametrize(
-    ("written", "seconds"),
-    [
-        ("2026-03", MARCH),
-        ("20260301", MARCH),
-        ("202603010130", MARCH + 5400),
-        ("2026-03-01 00:00:00 +0000", MARCH),
-        ("2026-03-01 01:00 UTC", MARCH + 3600),
-        ("1772323200", MARCH),
-        ("1772323200000", MARCH),
-        ("1772323200000000", MARCH),
-        ("2026", 1767225600.0),  # date -u -d 2026-01-01 +%s
-        ("01/03/2026", None),
-        ("March 1st, 2026", None),
-        ("2026-13-41", None),
-        ("[2026]", None),
-    ],
-)
+@tabled
 def test_dates_are_read_or_kept_and_counted(vault, written, seconds):
     entries, notices = vault({"note.md": f"---\ncreated: {written}\n---\n{BODY}"})
     assert entries["note"].created_at == seconds
@@ -135,52 +83,30 @@ def test_dates_are_read_or_kept_and_counted(vault, written, seconds):
         assert str(entries["note"].extra["as_written"]["created_at"]) == written
 
 
+NAMES = [
+    "ovens/Near",
+    "ovens/Near (old)",
+    "ovens/Twice",
+    "Twice",
+    "v1.2/v1.2 notes",
+    unicodedata.normalize("NFD", "Brûlé"),
+]
+
+
 def links(entry):
     return [relation.target for relation in entry.relations]
 
 
-@pytest.mark.parametrize(
-    ("link", "target"),
-    [
-        ("[x](../glazes/Blue%20one.md)", "glazes/Blue%20one"),
-        ("[x](<../glazes/Blue one.md>)", "glazes/Blue%20one"),
-        ('[x](Near.md "a title")', "ovens/Near"),
-        ("[x](/ovens/Near.md)", "ovens/Near"),
-        ("[x](glazes/Blue%20one.md)", "glazes/Blue%20one"),
-        ("[x](Near%20(old).md)", "ovens/Near%20(old)"),
-        ("[[Near]]", "ovens/Near"),
-        ("[[glazes/Blue one|that one]]", "glazes/Blue%20one"),
-        ("| [[Blue one\\|that one]] |", "glazes/Blue%20one"),
-        ("![[Blue one#^a1]]", "glazes/Blue%20one"),
-        ("[[BO]]", "glazes/Blue%20one"),
-        ("[[Cobalt, first]]", "glazes/Blue%20one"),
-        ("[[v1.2 notes]]", "v1.2/v1.2%20notes"),
-        ("[[" + unicodedata.normalize("NFC", "Brûlé") + "]]", "Bru\u0302le\u0301"),
-        ("[x](../Br%C3%BBl%C3%A9.md)", "Bru\u0302le\u0301"),
-        ("[[Not there]]", "Not%20there"),
-        ("[x](../Not%20there.md)", "Not%20there"),
-        ("[x](https://example.org/page.md)", None),
-        ("`[[Near]]`", None),
-        ("```\n[[Near]]\n```", None),
-    ],
-)
+@tabled
 def test_a_link_leads_to_the_note_that_it_means(vault, link, target):
-    entries, _ = vault(
-        {
-            "ovens/A.md": f"See {link} first." if "\n" not in link else link,
-            "ovens/Near.md": "n",
-            "ovens/Near (old).md": "n",
-            "ovens/Twice.md": "n",
-            "Twice.md": "n",
-            "glazes/Blue one.md": "---\naliases: [BO, 'Cobalt, first']\n---\nb",
-            "v1.2/v1.2 notes.md": "n",
-            unicodedata.normalize("NFD", "Brûlé.md"): "n",
-        }
-    )
+    linking = f"See {link} first." if "\n" not in link else link
+    aliased = "---\naliases: [BO, 'Cobalt, first']\n---\nb"
+    named = {f"{name}.md": "n" for name in NAMES}
+    entries, _ = vault({"ovens/A.md": linking, "glazes/Blue one.md": aliased, **named})
     assert links(entries["ovens/A"]) == ([target] if target else [])
 
 
-def test_aliases_description_and_summary_are_searched(vault, tmp_path):
+def test_aliases_description_and_summary_are_searched(vault):
     entries, _ = vault(
         {
             "a.md": "---\naliases: Bisque, First firing\ndescription: what leaves the kiln\n---\nAt 1000 degrees.",
@@ -193,17 +119,9 @@ def test_aliases_description_and_summary_are_searched(vault, tmp_path):
     assert links(entries["c"]) == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("content", "text", "counted"),
-    [
-        ("caf\u00e9".encode("latin-1"), "caf\u00e9", 1),
-        ("\u201cquoted\u201d".encode("windows-1252"), "\u201cquoted\u201d", 1),
-        ("kiln caf\u00e9".encode("utf-16"), "kiln caf\u00e9", 0),
-        (b"\xef\xbb\xbfkiln", "kiln", 0),
-    ],
-)
-def test_other_encodings_are_read_and_counted(vault, content, text, counted):
-    entries, notices = vault({"a.md": content})
+@tabled
+def test_other_encodings_are_read_and_counted(vault, text, encoding, counted):
+    entries, notices = vault({"a.md": text.encode(encoding)})
     assert entries["a"].text == text
     assert len(told(notices, "not UTF-8")) == counted
 

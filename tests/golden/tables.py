@@ -1,0 +1,186 @@
+"""Statements of documents as rows of JSON: what is stored, asked and found; one runner for all systems.
+
+A table is named for its system. It has for each statement, by the name under which docs/ lists it, why its values
+are so (`says`) and its rows; `worlds` are what several rows share. Times count from the moment of the search, in
+the unit of the system. What a row expects under which name is the table `EXPECTED` below.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from statements import Bench, Spy, ids, noted, scores
+
+from steelyard.fusion import parse_strategy
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import Entry, Hit, Relation
+from steelyard.memory.query import EVERYTHING, Filters, Query, visible_to
+from steelyard.stores.federation import Federation, Tier
+
+TIMES = {"created_at", "updated_at", "last_accessed_at", "valid_from", "valid_until"}
+LISTS = {"tags", "participants"}
+STORED = {"world", "entries", "noted", "others", "cosines", "falling", "vectors", "tiers", "priority"}
+ASKED = {"query", "filters", "tags", "domain", "at"}
+HOW = {"limit", "strategy", "by", "semantic", "visible", "vector_filters"}
+EXPECTED = {
+    "ids": lambda found: ids(found.hits),
+    "set": lambda found: sorted(ids(found.hits)),
+    "first": lambda found: found.hits[0].entry.id,
+    "count": lambda found: len(found.hits),
+    "ranks": lambda found: [hit.rank for hit in found.hits],
+    "scores": lambda found: scores(found.hits),
+    "tier": lambda found: {hit.entry.id: hit.entry.vault for hit in found.hits},
+    "signals": lambda found: {name: [*hit.signals] for name, hit in named(found.hits)},
+    "signal": lambda found: {
+        f"{name} {id_}": value for id_, hit in named(found.hits) for name, value in hit.signals.items()
+    },
+    "calls": lambda found: found.embedding_calls,
+    "degraded": lambda found: found.degraded,
+    "candidates": lambda found: list(found.table.entries),
+    "columns": lambda found: {name: int(present(column).sum()) for name, column in found.table.columns.items()},
+    "column": lambda found: {
+        f"{name} {id_}": value for name, values in by_entry(found.table).items() for id_, value in values.items()
+    },
+    "places": lambda found: {name: own[own > 0].tolist() for name, own in found.table.positions.items()},
+}
+"""Name in a row -> what of a result it is. Of dictionaries a row names the part that it is about."""
+
+
+def named(hits):
+    return [(hit.entry.id, hit) for hit in hits]
+
+
+def present(column):
+    return ~np.isnan(column)
+
+
+def by_entry(table):
+    """Column -> id -> value."""
+    names = [table.entries[entry] for entry in table.entry]
+    return {name: dict(zip(names, column.tolist(), strict=True)) for name, column in table.columns.items()}
+
+
+class Table:
+    """The statements of one system, and how its rows are searched.
+
+    `field` is where the text of an entry goes that is no dictionary; `other` are the fields of an entry that no
+    query finds, which keeps words rare; `now` is the moment of the search.
+    """
+
+    def __init__(self, name, system, *, field="title", unit=86_400.0, now=0.0, other=None, within=1e-12):
+        self.content = content = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
+        self.worlds, self.calls = content["worlds"], content["calls"]
+        self.searches, self.contexts, self.shown = content["searches"], content["contexts"], content["shown"]
+        self.system, self.bench, self.field, self.within = system, Bench(system), field, within
+        self.unit, self.now, self.other = unit, now, other or {"title": "unrelated"}
+
+    @property
+    def statements(self):
+        return {name for kind in (self.calls, self.searches, self.contexts, self.shown) for name in kind}
+
+    @staticmethod
+    def rows(statements):
+        """The rows of all statements, for `parametrize`."""
+        return [
+            pytest.param(statement | row, id=f"{name}-{at}")
+            for name, statement in statements.items()
+            for at, row in enumerate(statement["rows"])
+        ]
+
+    # What is stored
+
+    def entry(self, id_, fields):
+        fields = {self.field: fields} if isinstance(fields, str) else dict(fields)
+        fields |= {name: self.now + self.unit * fields[name] for name in TIMES & fields.keys()}
+        fields |= {name: tuple(fields[name]) for name in LISTS & fields.keys()}
+        fields["relations"] = tuple(Relation(*relation) for relation in fields.get("relations", ()))
+        return Entry(**{"id": id_} | fields)
+
+    def store(self, row, path=":memory:"):
+        """A vault, or a federation of `tiers`. `noted` says a word so often; `falling` are cosines in steps."""
+        row = self.worlds.get(row.get("world"), {}) | row
+        if tiers := row.get("tiers"):
+            priority = row.get("priority", {})
+            vaults = [Tier(name, self.store(own), priority.get(name)) for name, own in tiers.items()]
+            return Federation(vaults, self.system.federation)
+        entries = [self.entry(id_, fields) for id_, fields in row.get("entries", {}).items()]
+        for many in row.get("noted", ()):
+            said = noted(many["word"], many["count"], many.get("prefix", ""))
+            entries += [replace(entry, **many.get("fields", {})) for entry in said]
+        others = [Entry(f"other{at}", **self.other) for at in range(row.get("others", 0))]
+        cosines = dict(row.get("cosines", {}))
+        if falling := row.get("falling"):
+            of = [entry.id for entry in entries if entry.id.startswith(falling.get("prefix", ""))]
+            cosines |= {id_: falling["from"] - at * falling["by"] for at, id_ in enumerate(of)}
+        vault = self.bench.vault(*entries, *others, cosines=cosines, path=path)
+        if vectors := row.get("vectors"):
+            matrix = np.array([*vectors.values()], dtype=np.float32)
+            vault.put_vectors(self.bench.space, [*vectors], matrix)
+        return vault
+
+    # What is asked
+
+    def searcher(self, row, embedder=None, store=None):
+        config = self.system.config(row.get("limit"), embedder.model if embedder else "")
+        if strategy := row.get("strategy"):
+            config = config.with_strategy(parse_strategy(strategy))
+        if where := row.get("vector_filters"):
+            vector = replace(config.retrievers["vector"], filters=where)
+            config = replace(config, retrievers=config.retrievers | {"vector": vector})
+        visible = {name: tuple(values) for name, values in row.get("visible", {}).items()}
+        sees = visible_to(visible) if "visible" in row else EVERYTHING
+        store = self.store(row) if store is None else store
+        return Searcher(store, config, embedder, clock=lambda: self.now, visible=sees)
+
+    def query(self, row):
+        how = {"tags": tuple(row.get("tags", ())), "domain": row.get("domain", "")}
+        how["filters"] = Filters.of(row.get("filters", {}))
+        return Query(row["query"], asked_at=self.now + self.unit * row["at"] if "at" in row else None, **how)
+
+    @staticmethod
+    def embedder(row):
+        """By meaning, by a provider that is down, a model that is not loaded, a dimension; else no embedder."""
+        by = row.get("by")
+        dimension = by if isinstance(by, int) else 2
+        return Spy(down=by == "down", dim=dimension, warm=by != "cold") if by else None
+
+    # What is found
+
+    def search(self, row):
+        """Search, and hold what was found against what the row expects."""
+        assert row.keys() <= {"says", "rows", "within", "texts"} | STORED | ASKED | HOW | EXPECTED.keys()
+        spy = self.embedder(row)
+        found = self.searcher(row, spy).search(self.query(row), semantic=row.get("semantic", "always"))
+        for name in EXPECTED.keys() & row.keys():
+            told, expected = EXPECTED[name](found), row[name]
+            if name in ("signal", "column", "columns"):
+                told = {part: told[part] for part in expected}
+            if name in ("scores", "signal", "column"):
+                expected = pytest.approx(expected, abs=row.get("within", self.within), nan_ok=True)
+            assert told == expected, name
+        if "texts" in row:
+            assert (spy.texts if spy else []) == row["texts"]
+
+    def context(self, row):
+        """Retrieve a context: its ids in order, those without a score, and how many pass the filters."""
+        spy, usual = self.embedder(row), self.system.contexts
+        how = {"semantic": usual.semantic, "topup_recent": usual.topup_recent} | row.get("how", {})
+        hits, total = self.searcher(row, spy).context(row["query"], Filters.of(row.get("filters", {})), **how)
+        assert (ids(hits), [hit.rank for hit in hits]) == (row["ids"], [*range(1, len(hits) + 1)])
+        assert [hit.entry.id for hit in hits if hit.score is None] == row.get("recent", [])
+        assert row.get("total", total) == total
+        assert row.get("texts", spy and spy.texts) == (spy and spy.texts)
+
+    def show(self, row):
+        """How a hit is shown, key by key, where it is `ordered` in that order."""
+        hit = Hit(1, row["score"], self.entry(row["id"], row["entry"]))
+        shown = getattr(self.system.showing, row["by"])(hit)
+        assert shown == row["shown"]
+        assert not row.get("ordered") or list(shown) == list(row["shown"])
+
+    def call(self, functions, row):
+        """A pure function of a query or another text."""
+        result = functions[row["function"]](row["of"])
+        assert (list(result) if isinstance(result, tuple) else result) == row["is"]
