@@ -12,7 +12,14 @@ import numpy as np
 from evidence_matrices import DATA
 
 from steelyard.embedders.embed import RecordedEmbedder
-from steelyard_eval.choose.find_floor import Floor, Lists, floor_for_false, floor_for_lost, floor_lists, reading
+from steelyard_eval.choose.find_floor import (
+    Floor,
+    ScoredResults,
+    floor_for_false_answers,
+    floor_for_recall_loss,
+    floor_lists,
+    reading,
+)
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
@@ -36,7 +43,7 @@ SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Shown(Lists):
+class Shown(ScoredResults):
     """Lists with the words of each hit, int64[R]."""
 
     words: np.ndarray
@@ -122,7 +129,7 @@ def drawn(lists, chosen):
     places = [np.arange(*lists.offsets[q : q + 2]) for q in chosen]
     rows = np.concatenate([np.zeros(0, np.int64), *places])
     offsets = np.cumsum([0, *map(len, places)])
-    return Lists(offsets, lists.score[rows], lists.relevant[rows], np.arange(len(chosen)))
+    return ScoredResults(offsets, lists.score[rows], lists.relevant[rows], np.arange(len(chosen)))
 
 
 def lost_row(lists, count, draws):
@@ -130,7 +137,7 @@ def lost_row(lists, count, draws):
     own, rng, found = lists["answerable"], np.random.default_rng(count), []
     able = np.unique(own.query[own.relevant])
     for _ in range(draws):
-        bound = floor_for_lost(drawn(own, rng.choice(able, size=count)), SHARE)
+        bound = floor_for_recall_loss(drawn(own, rng.choice(able, size=count)), SHARE)
         floor = bound.floor
         truth = float(own.lost(np.array([floor])).mean())
         kinds = [lists[kind].words_shown(floor) if len(lists[kind].unit) else np.nan for kind in lists]
@@ -142,7 +149,7 @@ def false_row(lists, count, draws):
     """Of real questions without an answer: how often the claim is broken, and how many answers are kept."""
     own, rng, found = lists["none"], np.random.default_rng(count), []
     for _ in range(draws):
-        bound = floor_for_false(drawn(own, rng.integers(len(own.unit), size=count)), SHARE)
+        bound = floor_for_false_answers(drawn(own, rng.integers(len(own.unit), size=count)), SHARE)
         found.append([(own.best >= bound.floor).mean() > SHARE, (lists["answerable"].best >= bound.floor).mean()])
     return dict(zip(("broken", "kept"), np.mean(found, axis=0).tolist(), strict=True))
 

@@ -8,7 +8,7 @@ import synthetic
 from timing import Race, once, peer, race, recall, same_scores
 
 from steelyard.live.search import Searcher
-from steelyard.live.sources import Sources
+from steelyard.live.sources import RetrieverPool
 from steelyard.memory.query import Query, clean_query
 from steelyard.memory.text import terms
 from steelyard.stores.sqlite import Vault
@@ -45,7 +45,7 @@ def fts(vault, path, name, asked, rounds):
     system = find_system(name)
     _, seconds = once(lambda: vault.ensure_index(system.reading.index))
     config = system.config(LIMIT)
-    searcher, sources = Searcher(vault, config), Sources(vault, system, config, None)
+    searcher, sources = Searcher(vault, config), RetrieverPool(vault, system, config, None)
     depth, table = config.depths["fts"], f"fts_{system.reading.index.name}"
     raw = apsw.Connection(str(path))
     weights = [system.searching.field_weights.get(field, 1.0) for field in system.reading.index.fields]
@@ -76,7 +76,7 @@ def bm25(vault, memory, asked, rounds):
     """BM25 in memory; bm25s gets the same terms, and finds the same list up to single precision."""
     system = find_system("bm25")
     config = system.config(LIMIT)
-    searcher, sources = Searcher(vault, config), Sources(vault, system, config, None)
+    searcher, sources = Searcher(vault, config), RetrieverPool(vault, system, config, None)
     depth = min(config.depths["bm25"], vault.count())
     contenders = {
         "steelyard: Searcher.search": searcher.search,

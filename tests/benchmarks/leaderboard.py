@@ -25,7 +25,7 @@ from pathlib import Path
 import leaderboard_page
 import numpy as np
 
-from steelyard.base.errors import DataError, EmbedderError, SteelyardError, shown
+from steelyard.base.errors import DataError, EmbedderError, SteelyardError, quote
 from steelyard.base.files import STRICT_JSON, canonical, inside, read_bytes, read_text, write_text
 from steelyard.base.json_schema import Schema
 from steelyard.fusion import parse_strategy
@@ -289,7 +289,7 @@ def _checked(folder, run, dataset):
     except (OSError, ValueError) as error:
         raise DataError(f"{run['file']}: {getattr(error, 'strerror', None) or error}") from None
     if digest != run["sha256"]:
-        raise DataError(f"{path.name} has sha256 {digest}, the manifest {shown(run['sha256'])}")
+        raise DataError(f"{path.name} has sha256 {digest}, the manifest {quote(run['sha256'])}")
     lists, queries = read_run(path), {query.id: query for query in dataset.queries}
     entries = {entry.id: entry for entry in dataset.entries}
     strange = sorted(set(lists) - queries.keys())

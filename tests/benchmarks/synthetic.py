@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.retrievers import FINDERS
+from steelyard.retrievers import CANDIDATE_RETRIEVERS
 from steelyard.table.join import entry_facts, query_facts
 from steelyard.table.signal_table import SignalTable
 
@@ -149,12 +149,12 @@ def recording(queries, candidates, signals, seed=5):
     grade = np.where(rng.random(size) < 4 / candidates, rng.integers(1, 4, size), 0)
     columns, positions = {}, {}
     query = np.repeat(np.arange(queries), candidates)
-    finders = [name for name in signals if name in FINDERS]
+    finders = [name for name in signals if name in CANDIDATE_RETRIEVERS]
     absent = dict(zip(finders, rng.random((len(finders), size)) < 1 / 3, strict=True))
     absent[finders[0]] &= ~np.all(list(absent.values()), axis=0)  # a candidate was found by somebody
     for name in signals:
         columns[name] = rng.random(size) + 0.3 * grade
-        if name in FINDERS:
+        if name in CANDIDATE_RETRIEVERS:
             columns[name][absent[name]] = np.nan
             positions[name] = places(columns[name], query)
     asked = [f"q{at:04d}" for at in range(queries)]

@@ -7,7 +7,7 @@ from steelyard.live.sources import identity
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.graph import OTHER, GraphRetriever
-from steelyard.stores.base import Edge, Found
+from steelyard.stores.base import Edge, ScoredId
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
@@ -37,7 +37,7 @@ def store():
 
 def follow(store, *seeds, depth=None, filters=None, **options):
     own = {"seeds": 5, "hops": 2, "decay": 0.5, "least": 0.01, "fan": 5} | options
-    lists = {"fts": [Found(id_, 1.0 - at / 10, at + 1) for at, id_ in enumerate(seeds)]}
+    lists = {"fts": [ScoredId(id_, 1.0 - at / 10, at + 1) for at, id_ in enumerate(seeds)]}
     found = GraphRetriever(store, **own).follow(Query("q", filters=filters or Filters()), depth, lists)
     assert [hit.position for hit in found] == list(range(1, len(found) + 1))
     assert found == sorted(found, key=lambda hit: (-hit.score, hit.id))

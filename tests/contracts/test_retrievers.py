@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.live.sources import Sources
+from steelyard.live.sources import RetrieverPool
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.keywords import Bm25Retriever, FtsRetriever
@@ -126,7 +126,7 @@ class TestMemories(RetrieverContract):
         with Vault(":memory:") as vault:
             vault.upsert(replace(entry, kind="memory") for entry in sample_entries())
             vault.upsert(replace(entry, id=f"entry-{entry.id}") for entry in sample_entries())
-            yield Memories(Sources(vault, system, system.config(), None))
+            yield Memories(RetrieverPool(vault, system, system.config(), None))
 
     def test_something_is_found(self, request, retriever):
         """As the real program takes a query, a blank means AND."""

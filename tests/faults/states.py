@@ -306,7 +306,7 @@ def looked_into(path):
 
 def keep_words():
     """Store the words of however few entries, and store them anew when a tenth has changed."""
-    words.WORTH_STORING, words.CHANGES, words.CHANGES_SHARE = 0, 0, 0.1
+    words.MIN_TEXTS_TO_STORE, words.CHANGES, words.CHANGES_SHARE = 0, 0, 0.1
 
 
 def _words_agree(path):
@@ -319,7 +319,7 @@ def _words_agree(path):
         stored = {name for name, _ in vault.word_indexes()}
         for analysis in analyses(SYSTEMS.values()):
             if analysis.key not in stored:
-                if vault.spaces() and vault.count() >= words.WORTH_STORING:
+                if vault.spaces() and vault.count() >= words.MIN_TEXTS_TO_STORE:
                     raise LostError(f"no words of {analysis.key} are stored")
                 continue
             ours, theirs = (one.counted(analysis, EVERYTHING) for one in (vault, fresh))

@@ -13,7 +13,7 @@ from small import ATTACKS, one_message, steelyard
 from steelyard.base.errors import ConfigError, MachineError
 from steelyard.base.files import LIMIT, cache_folder, read_bytes, unpacked, write_text
 from steelyard.config import SearchConfig
-from steelyard.feedback import PATIENCE
+from steelyard.feedback import LOCK_SECONDS
 from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
@@ -226,4 +226,4 @@ def test_settings_that_a_vault_remembers_are_checked(tmp_path):
 
 def test_a_lock_is_waited_for_as_long_as_is_promised():
     promised = (Path(__file__).parents[2] / "SECURITY.md").read_text()
-    assert f"waited for {PATIENCE:.0f} seconds" in promised
+    assert f"waited for {LOCK_SECONDS:.0f} seconds" in promised

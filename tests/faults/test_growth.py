@@ -35,7 +35,7 @@ from steelyard_eval.extensions.importers import load_store
 from steelyard_eval.extensions.importers.markdown import basic_homes as homes
 from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Corpus, Searched, Spoken, Wrote
 from steelyard_eval.extensions.usage.transcripts import read_ubi
-from steelyard_eval.extensions.usage.what_followed import followed
+from steelyard_eval.extensions.usage.what_followed import search_outcomes
 from steelyard_eval.gate.baseline import SEAL, load_baseline
 from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 from steelyard_eval.measures.trec_runs import read_run
@@ -235,7 +235,7 @@ CASES = {
         lambda path: append_act(path, "none", "m1", "accepted"),
     ),
     **{
-        f"what followed, {what}": ("text", make, lambda events: list(followed(events, Corpus(ENTRIES))))
+        f"what followed, {what}": ("text", make, lambda events: list(search_outcomes(events, Corpus(ENTRIES))))
         for what, make in SESSIONS.items()
     },
     "names that begin alike": ("text", lambda n: n, read_names),
@@ -304,7 +304,7 @@ def test_a_text_is_not_held_against_each_entry_of_a_list_sentence_by_sentence(na
     shown = Searched("s", 1.0, "token", tuple(names))
 
     def read(n):
-        list(followed([shown, Spoken(AGENT, f"{' '.join(names[:named])}. {'a b. ' * n}")], corpus))
+        list(search_outcomes([shown, Spoken(AGENT, f"{' '.join(names[:named])}. {'a b. ' * n}")], corpus))
 
     read(10)
     few, many = (operations(lambda n=n: read(n)) for n in (2000, 4000))

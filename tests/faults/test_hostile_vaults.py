@@ -179,7 +179,7 @@ def test_relations_refuse_other_types(path, values, odd):
 @pytest.mark.parametrize("system", ["bm25", "moltnet", "soleri"])
 @pytest.mark.parametrize("odd", DATA["words"])
 def test_stored_words_of_other_types_are_damage(tmp_path, monkeypatch, odd, system):
-    monkeypatch.setattr("steelyard.stores.sqlite.words.WORTH_STORING", 0)
+    monkeypatch.setattr("steelyard.stores.sqlite.words.MIN_TEXTS_TO_STORE", 0)
     path = tmp_path / "stranger.db"
     with Vault(path, create=True) as vault:
         vault.upsert([Entry("a", text="token"), Entry("b", text="other token")])

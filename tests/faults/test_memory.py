@@ -12,7 +12,7 @@ import pytest
 import small
 
 from steelyard.base.machine import MEMORY
-from steelyard_eval.common.process import LEAST, bounded, read_size
+from steelyard_eval.common.process import MIN_MEMORY_BYTES, bounded, read_size
 
 MIB = 2**20
 pytestmark = pytest.mark.usefixtures("keep_words")  # as test_survival, which has the same `everything.yards`
@@ -75,7 +75,9 @@ def test_whatever_tells_that_there_is_no_memory_is_one_message(error, closing, m
     assert "command may" in outcome.stderr
 
 
-@pytest.mark.parametrize(("text", "size"), [("512M", LEAST), ("2G", 2**31), ("800m", 800 * MIB), ("1GiB", 2**30)])
+@pytest.mark.parametrize(
+    ("text", "size"), [("512M", MIN_MEMORY_BYTES), ("2G", 2**31), ("800m", 800 * MIB), ("1GiB", 2**30)]
+)
 def test_sizes(text, size):
     assert read_size(text) == size
 

@@ -36,7 +36,7 @@ def made(tmp_path_factory, starter):
     """A vault as `index` leaves it; words of however few entries are stored, so that some could be missing."""
     path = tmp_path_factory.mktemp("made") / "memory.db"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(words, "WORTH_STORING", 0)
+        patch.setattr(words, "MIN_TEXTS_TO_STORE", 0)
         index_dataset(starter, str(path))
         with Vault(path) as vault:
             vault.drop_words()
@@ -50,7 +50,7 @@ def starter():
 
 @pytest.fixture
 def path(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(words, "WORTH_STORING", 0)
+    monkeypatch.setattr(words, "MIN_TEXTS_TO_STORE", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return shutil.copy(made, tmp_path / "memory.db")
 

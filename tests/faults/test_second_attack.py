@@ -242,7 +242,7 @@ class TestCompressed:
                 read(tmp_path / name)
 
     def test_lines_are_numbered_over_blank_ones_and_cut_when_they_are_long(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("steelyard.base.files.BLOCK", 5)
+        monkeypatch.setattr("steelyard.base.files.READ_BYTES", 5)
         (tmp_path / "a.gz").write_bytes(gzip.compress(b"one\n\n \r\nlonger than ten\n\nend"))
         assert list(lines(tmp_path / "a.gz", 10)) == [(1, b"one"), (4, b"longer than"), (6, b"end")]
 

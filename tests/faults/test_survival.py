@@ -241,7 +241,7 @@ class TestReadOnly:
 
 class TestPatience:
     def test_a_vault_that_another_process_keeps_writing_is_told(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("steelyard.stores.sqlite.guard.PATIENCE", 50)
+        monkeypatch.setattr("steelyard.stores.sqlite.guard.BUSY_TIMEOUT_MS", 50)
         with Vault(tmp_path / "vault", create=True) as first, Vault(tmp_path / "vault") as second:
             with first.transaction():
                 first.upsert([Entry("a")])

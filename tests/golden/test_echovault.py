@@ -17,7 +17,7 @@ from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.echovault import DOCUMENTED, prefix_or
@@ -98,7 +98,7 @@ def test_enough_keyword_results_are_returned_as_they_are_cut_to_the_limit():
 
 def merged(fts, vector, limit=5):
     lists = {
-        name: [Found(id_, score, place) for place, (id_, score) in enumerate(rows.items(), 1)]
+        name: [ScoredId(id_, score, place) for place, (id_, score) in enumerate(rows.items(), 1)]
         for name, rows in (("fts", fts), ("vector", vector))
     }
     table = join([Query("q")], [0.0], [lists], {}, lambda found, *_: [Entry(id_) for id_ in found])

@@ -11,7 +11,7 @@ from steelyard.finish import Cut, finish
 from steelyard.fusion import fuse
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.systems import find_system
 from steelyard.table.join import join
 
@@ -44,7 +44,7 @@ def documented(keyword, vector):
 
 def ours(keyword, vector, strategy):
     found = {
-        name: [Found(id_, score, place) for place, (id_, score) in enumerate(part, 1)]
+        name: [ScoredId(id_, score, place) for place, (id_, score) in enumerate(part, 1)]
         for name, part in (("fts", keyword), ("vector", vector))
     }
     table = join([Query("t", id="q")], [0.0], [found], {}, lambda ids, _: [Entry(id_) for id_ in ids])

@@ -20,8 +20,8 @@ from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.keywords import Bm25Index
 from steelyard.signals import PRIORS
 from steelyard.signals.formulas import PROMISED
-from steelyard.stores.base import Found
-from steelyard.stores.postings import Counted
+from steelyard.stores.base import ScoredId
+from steelyard.stores.postings import ScopedPostings
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import DOCUMENTED
@@ -38,7 +38,7 @@ DAY = 86_400.0
 def fused(ranks, strategy):
     """The score of the entry x, which each list holds at a rank."""
     lists = {
-        name: [Found("x" if at == rank else f"{name}{at}", 1 - at / 100, at) for at in range(1, rank + 1)]
+        name: [ScoredId("x" if at == rank else f"{name}{at}", 1 - at / 100, at) for at in range(1, rank + 1)]
         for name, rank in ranks.items()
     }
     table = join([Query("q")], [0.0], [lists], {}, None)
@@ -81,7 +81,7 @@ class TestFigures:
 
     def test_bm25(self):
         """log((N - n + 0.5) / (n + 0.5) + 1) * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * |D| / avgdl))."""
-        counted = Counted.of([("a", (["jwt", "jwt", "flow"], ())), ("b", (["flow"], ()))])
+        counted = ScopedPostings.of([("a", (["jwt", "jwt", "flow"], ())), ("b", (["flow"], ()))])
         index = Bm25Index(counted, 1.2, 0.75)
         idf = math.log((2 - 1 + 0.5) / (1 + 0.5) + 1)
         assert index.scores(["jwt"])[0] == pytest.approx(idf * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 2)))
@@ -90,7 +90,7 @@ class TestFigures:
         ("characters", "penalty"), [(0, 0.8), (50, 0.9), (99, 0.998), (100, 1.0), (5000, 1.0)]
     )
     def test_length_penalty(self, characters, penalty):
-        found = [{"fts": [Found("a", 1.0, 1)]}]
+        found = [{"fts": [ScoredId("a", 1.0, 1)]}]
         table = join([Query("q")], [NOW], found, {}, lambda *_: [Entry("a", text="x" * characters)])
         assert PRIORS["length"](table, {}).values[0] == pytest.approx(penalty)
 
@@ -221,7 +221,7 @@ class TestSearch:
         for name, words in PROMISED[intent].items():
             other = "readme" if name == "document_type" else "other"
             entries = [Entry("a", **{name: other}), Entry("b", **{name: words[0]})]
-            found = [{"vector": [Found("a", 0.9, 1), Found("b", 0.8, 2)]}]
+            found = [{"vector": [ScoredId("a", 0.9, 1), ScoredId("b", 0.8, 2)]}]
             table = join([Query("q", intent=intent)], [NOW], found, {}, lambda *_, own=entries: own)
             assert PRIORS["promised"](table, {}).values.tolist() == [1.0, 1.5]
 

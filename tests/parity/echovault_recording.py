@@ -16,7 +16,7 @@ from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.echovault import DOCUMENTED
 from steelyard.table.join import join
@@ -153,7 +153,7 @@ def settings(label, args):
 
 def fused(lists, strategy, limit):
     numbered = {name: enumerate(rows, 1) for name, rows in lists.items()}
-    found = {name: [Found(*row, place) for place, row in rows] for name, rows in numbered.items()}
+    found = {name: [ScoredId(*row, place) for place, row in rows] for name, rows in numbered.items()}
     table = join([Query("fused")], [0.0], [found], {}, lambda ids, *_: [Entry(id_) for id_ in ids])
     return found_in(finish(table, fuse(table, parse_strategy(strategy)), (Cut(limit),)), table)
 

@@ -23,7 +23,7 @@ from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Filters, Query, visible_to
 from steelyard.retrievers.tsearch import lexical
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.moltnet import HALF_LIFE, SHIPPED, text
 from steelyard.table.join import join
@@ -228,7 +228,7 @@ def fusion_of_recorded_lists(recorded):
 
 def of_recorded_lists(case):
     lists = {
-        name: [Found(case.place[n], score, place) for place, (n, score) in enumerate(rows, 1)]
+        name: [ScoredId(case.place[n], score, place) for place, (n, score) in enumerate(rows, 1)]
         for name, rows in (("fts", case.keywords()), ("vector", case.nearest()))
     }
     score = {"lexical": lexical(case.vault, text) if case.words else lambda _, ids: np.ones(len(ids))}

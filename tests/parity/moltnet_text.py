@@ -10,7 +10,7 @@ from verdicts import SINGLE, compare, recording, same
 
 from steelyard.retrievers.english import tsvector
 from steelyard.retrievers.tsearch import Joined, Not, best, flat, has_negation, ranker, websearch
-from steelyard.stores.postings import Counted
+from steelyard.stores.postings import ScopedPostings
 
 
 def fixture(folder):
@@ -79,13 +79,13 @@ def ranks_of_recorded_vectors(recorded):
             verdict = compare([(n, expected)], [(n, ranker(node)(vectors[n]))], SINGLE)
             yield (
                 f"{query['qid']} n{n}",
-                verdict if best(Counted.of([("n", flat(vectors[n]))]), node) else same("a match", "none"),
+                verdict if best(ScopedPostings.of([("n", flat(vectors[n]))]), node) else same("a match", "none"),
             )
 
 
 def own_analysis(recorded):
     """Text in, ranks out: the same rows as recorded, at the same ranks, and below them only lower ones."""
-    index = Counted.of((str(entry["n"]), flat(tsvector(text_of(entry)))) for entry in recorded["entries"])
+    index = ScopedPostings.of((str(entry["n"]), flat(tsvector(text_of(entry)))) for entry in recorded["entries"])
     for query in recorded["queries"]:
         scope = allowed(recorded, query)
         asked = websearch(query["query"] or "")

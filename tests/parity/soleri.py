@@ -18,7 +18,7 @@ from steelyard.memory.query import Query, valid_at
 from steelyard.memory.text import render
 from steelyard.retrievers.keywords import Vocabulary
 from steelyard.signals.formulas import tags
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, utf16_length
 from steelyard.table.join import join
 
@@ -70,7 +70,7 @@ def match_expressions(fixture):
 
 def tag_overlap(fixture):
     for asked, held, expected in fixture.recorded["functions"]["jaccard"]:
-        found = [{"fts": [Found("a", 1.0, 1)]}]
+        found = [{"fts": [ScoredId("a", 1.0, 1)]}]
         entry = Entry("a", tags=tuple(held))
         pair = join([Query("q", tags=tuple(asked))], [0.0], found, {}, lambda *_, own=entry: [own])
         yield f"{asked} and {held}", close(expected, float(tags(pair).values[0]))

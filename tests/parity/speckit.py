@@ -21,7 +21,7 @@ from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.graph import GraphRetriever
 from steelyard.signals.formulas import DOCUMENT_TYPES, TIERS
 from steelyard.signals.reviews import GRADES, difficulty_after, stability_after
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.spec_kit import INTENT_WEIGHTS, SHIPPED
 from steelyard.table.join import join
@@ -30,7 +30,7 @@ from steelyard.table.signal_table import RERANK
 
 def fused(lists, strategy):
     places = {
-        name: [Found(numbered(id_), 1.0 - place / 1000, place + 1) for place, id_ in enumerate(ids)]
+        name: [ScoredId(numbered(id_), 1.0 - place / 1000, place + 1) for place, id_ in enumerate(ids)]
         for name, ids in lists.items()
     }
     return [(id_, score) for id_, score in of_lists(places, strategy) if int(id_) < FILLER]
@@ -122,7 +122,7 @@ def simple_fusion(fixture):
 
 def list_of(rows):
     best = sorted(((numbered(row[0]), row[1]) for row in rows), key=lambda pair: -pair[1])
-    return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
+    return [ScoredId(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
 
 
 def intent_weights(fixture):
@@ -155,7 +155,7 @@ class Clock:
 def table_of(lengths, blanks=0):
     """One query that found entries of these lengths, in this order, with blanks behind."""
     ids = [f"{at:04}" for at in range(1, len(lengths) + 1)]
-    found = {"fts": [Found(id_, 1.0 - at / 1000, at + 1) for at, id_ in enumerate(ids)]}
+    found = {"fts": [ScoredId(id_, 1.0 - at / 1000, at + 1) for at, id_ in enumerate(ids)]}
     texts = dict(zip(ids, lengths, strict=True))
     return join(
         [Query("q")],
@@ -264,7 +264,7 @@ def spread(related, run):
         graph = Outward(store, 100, run.get("hops", 2), 0.5, 0.01, 5, again=0)
         for id_, rows in related.items():
             graph.related[numbered(id_)] = [(r["similarity"] / 100, numbered(r["id"])) for r in rows]
-        lists = {"vector": [Found(numbered(id_), 1.0, at + 1) for at, id_ in enumerate(run["seeds"])]}
+        lists = {"vector": [ScoredId(numbered(id_), 1.0, at + 1) for at, id_ in enumerate(run["seeds"])]}
         here = {hit.id: hit.score for hit in graph.follow(Query("q"), None, lists)}
     out = {numbered(row["id"]): row["activationScore"] for row in run["out"]}
     verdict, _ = near(out, dict.fromkeys(out, 0.0) | here, 0.00051)  # the program rounds to three decimals

@@ -4,7 +4,7 @@ from speckit_recording import ranked
 from verdicts import both, close, same
 
 from steelyard.retrievers.keywords import Bm25Index
-from steelyard.stores.postings import Counted
+from steelyard.stores.postings import ScopedPostings
 from steelyard.systems.spec_kit import words as tokens
 
 
@@ -75,7 +75,11 @@ def searched(name, runs, words, split):
 
 
 def scores(words, asked):
-    found = Bm25Index(Counted.of((id_, (own, ())) for id_, own in words), 1.2, 0.75).scores(asked) if words else []
+    found = (
+        Bm25Index(ScopedPostings.of((id_, (own, ())) for id_, own in words), 1.2, 0.75).scores(asked)
+        if words
+        else []
+    )
     listed = [(id_, float(score)) for (id_, _), score in zip(words, found, strict=True) if score > 0]
     return sorted(listed, key=lambda pair: (-pair[1], pair[0]))
 

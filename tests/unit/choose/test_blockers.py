@@ -8,7 +8,7 @@ import steelyard_eval as sy
 from steelyard.base.errors import DataError
 from steelyard_eval.choose.blockers import ContenderScores, find_blocker
 from steelyard_eval.choose.differences import Scored
-from steelyard_eval.choose.recommend import by_drawn
+from steelyard_eval.choose.recommend import random_only
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed, known_mean
 
 METRIC = Measure("nDCG", 10)
@@ -59,7 +59,7 @@ class TestLabels:
     def test_labels_chosen_by_hand_never_count_as_drawn(self, drawn, about):
         """From twenty drawn queries on these decide, alone; below that all labels do, and nothing ships."""
         full = load_thirty(batch(range(drawn), "complete"), **about)
-        part = by_drawn(full)
+        part = random_only(full)
         enough = drawn >= 20
         assert len(part.qrels) == (drawn if enough else 30)
         assert len(part.drawn) == drawn
@@ -79,7 +79,7 @@ class TestLabels:
         holds, misses = ({"contenders": names, "depth": 10} for names in (["mine", "other"], ["other"]))
         for second, key in ((misses, "pool_misses"), (holds, None)):
             data = load_thirty(batch(range(0, 30, 2), holds), batch(range(1, 30, 2), second))
-            found = refused(by_drawn(data), side("mine", WIDE), side("other", WIDE))
+            found = refused(random_only(data), side("mine", WIDE), side("other", WIDE))
             assert (found and found[0]) == key
 
     @table("about word")

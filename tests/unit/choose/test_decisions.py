@@ -169,7 +169,10 @@ def check_faces(decided, folder, monkeypatch):
     monkeypatch.setenv("STEELYARD_RUNS", "on")
     (folder / "dataset.json").write_text("{}")
     saved_runs.keep(dataset, result)
-    run, means = saved_runs.kept(dataset)[-1].facts, {row.label: row.means["nDCG@10"].mean for row in result.rows}
+    run, means = (
+        saved_runs.load_runs(dataset)[-1].facts,
+        {row.label: row.means["nDCG@10"].mean for row in result.rows},
+    )
     assert (run.verdict, run.baseline, run.labels_needed) == (verdict, result.provenance.baseline, decision.more)
     assert {row.label: row.mean for row in run.rows} == means
 
@@ -421,7 +424,7 @@ class TestRestrictions:
         gains = np.array([0.1, 0.0, 0.2, -0.1])
         worse, better = (choice_limits.Best("x", sign * gains, Gain.of(sign * 0.05, 0.01)) for sign in (-1, 1))
         told = [
-            choice_limits.said_of_cost(Restriction("elasticsearch"), *sides, np.arange(4), "nDCG@10", {}).key
+            choice_limits.describe_cost(Restriction("elasticsearch"), *sides, np.arange(4), "nDCG@10", {}).key
             for sides in ((worse, better), (better, worse))
         ]
         assert told == ["restricted_no_cost", "restricted"]

@@ -18,7 +18,7 @@ from steelyard_eval.choose.few_labels import (
     ahead_by,
     decide_from_pairs,
     decide_with_public_prior,
-    lacked,
+    fact_signals_used,
 )
 from steelyard_eval.choose.public import DEFAULT, PriorGains, PublicGains, near_default, public_table
 from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, apply_rule
@@ -80,7 +80,7 @@ class TestSaid:
         entries[0] |= {"tags": ["rust"], "importance": 3}
         made = sy.load(entries, [{"id": "q", "text": "t", "tags": ["rust"] if tagged else []}], {}).dataset
         config = config_of("", system)
-        assert lacked(config, made) == known
+        assert fact_signals_used(config, made) == known
         found = advise(system, config, 10, "minilm", facts=known)
         assert found.verdict == ("keep" if known else "try")
         if known:
@@ -92,7 +92,7 @@ class TestSaid:
     def test_a_signal_counts_under_one_weight_though_another_is_0(self):
         text = "weighted_sum(1*fts, 0*importance, 1*weighted_sum(1*vector, 0.2*importance))"
         entries = [{"id": str(at), "text": "t", "importance": at} for at in (1, 2)]
-        assert lacked(config_of(text), sy.load(entries, [], {}).dataset) == ["importance"]
+        assert fact_signals_used(config_of(text), sy.load(entries, [], {}).dataset) == ["importance"]
 
     def test_a_default_that_was_worse_elsewhere_is_not_tried(self, monkeypatch):
         losing = replace(public_table(), means={"minilm": {DEFAULT: np.full(10, 0.4), "bm25": np.full(10, 0.5)}})

@@ -28,7 +28,7 @@ from steelyard_eval.candidates.kernel import PARTS, composite, smoothing
 from steelyard_eval.candidates.settings import of_retrievers, texts_with_shares, with_shares
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose import blockers
-from steelyard_eval.choose.answer import said_of
+from steelyard_eval.choose.answer import describe_decision
 from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.leaderboard import _amounts, _dominates
 from steelyard_eval.choose.public import PriorTable, load_priors
@@ -39,7 +39,7 @@ from steelyard_eval.compare.lists_and_latency import latencies
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.spread import NO_GAIN, Gain
-from steelyard_eval.recording.next_steps import named
+from steelyard_eval.recording.next_steps import describe_config
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
@@ -249,11 +249,11 @@ def test_what_is_said_has_the_metric_today_and_expected_with_its_range():
     ship = Ruling("ship", 3, Gain.of(0.0612, 0.0298), 0.1, None)
     attempt = replace(ship, verdict="try", more=37)
     keep = Ruling("keep", None, NO_GAIN, 0.0551, 183)
-    said = said_of(ship, "echovault", "nDCG@10", "soleri", 0.6)
+    said = describe_decision(ship, "echovault", "nDCG@10", "soleri", 0.6)
     gain = said.facts["gain"]
     assert (said.key, said.facts["before"], said.facts["after"]) == ("ship", 0.6, pytest.approx(0.6612))
     assert (gain.low, gain.high) == pytest.approx((0.0028, 0.1196), abs=1e-4)
-    near_the_top = said_of(ship, "echovault", "nDCG@10", "soleri", 0.95).facts["gain"]
+    near_the_top = describe_decision(ship, "echovault", "nDCG@10", "soleri", 0.95).facts["gain"]
     assert near_the_top.high == pytest.approx(0.05)  # at most 1
     failing = blockers.chosen_queries("failing")
     for ruling, key, fact, value in (
@@ -263,7 +263,7 @@ def test_what_is_said_has_the_metric_today_and_expected_with_its_range():
         (keep, "keep", "bound", 0.0551),
         (replace(keep, blocker=failing), "keep_failing", "bound", None),
     ):
-        said = said_of(ruling, "bm25", "nDCG@10")
+        said = describe_decision(ruling, "bm25", "nDCG@10")
         assert (said.key, said.facts.get(fact)) == (key, value)
 
 
@@ -329,7 +329,9 @@ class TestParts:
         found = [one.retrievers["graph"].parameters for one in of_retrievers(config, 100)]
         assert found == [{"seeds": 3}, {"seeds": 10}, {"hops": 1}, {"hops": 3}, {"decay": 0.3}, {"decay": 0.8}]
         assert of_retrievers(config, 200) == []  # six recordings of 200 queries are more than a thousand
-        assert named(of_retrievers(config, 100)[0]) == "rrf(bm25, vector, graph, k=60) with graph.seeds=3"
+        assert (
+            describe_config(of_retrievers(config, 100)[0]) == "rrf(bm25, vector, graph, k=60) with graph.seeds=3"
+        )
 
     def test_the_front_counts_the_bytes_of_both_indexes_together(self):
         def point(value, ms, calls, keywords, vectors):

@@ -17,7 +17,7 @@ from steelyard_eval.choose.answer import write_and_log, write_weights
 from steelyard_eval.choose.duel import PairSelection
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config
-from steelyard_eval.recording.next_steps import installed_first, labelling, using
+from steelyard_eval.recording.next_steps import installed_first, label_more_step, using
 from steelyard_eval.result.structs import Step
 
 
@@ -32,7 +32,7 @@ class TestSteps:
     @table("judged wanted key more")
     def test_no_more_queries_are_asked_for_than_have_no_labels(self, judged, wanted, key, more):
         """A set that is judged as a whole is not sent to the judge."""
-        (step,) = labelling(labelled(judged), wanted, "settle")
+        (step,) = label_more_step(labelled(judged), wanted, "settle")
         assert (step.key, step.facts.get("more")) == (key, more)
         assert step.facts.get("left") in (None, 30 - judged)
         assert key != "write_queries" or (step.facts["file"], step.command) == ("queries.jsonl", [])

@@ -16,15 +16,15 @@ from steelyard.config import SearchConfig
 from steelyard.finish import Floor, parse_stages
 from steelyard.systems import find_system
 from steelyard_eval.choose.find_floor import (
-    Bound,
-    Lists,
+    FloorBound,
+    ScoredResults,
+    describe_floor,
     errors_allowed,
     find_floor,
     floor_for_all,
-    floor_for_false,
-    floor_for_lost,
+    floor_for_false_answers,
+    floor_for_recall_loss,
     promises_of,
-    said_of_floor,
 )
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
@@ -34,7 +34,7 @@ from steelyard_eval.measures.paired import exact_interval
 def lists(rows, unit=None):
     """Of [[(score, relevant), ...] of each query]; as a list shows them."""
     flat = [hit for own in rows for hit in own]
-    return Lists(
+    return ScoredResults(
         np.cumsum([0, *map(len, rows)]),
         np.array([score for score, _ in flat], dtype=float),
         np.array([relevant for _, relevant in flat], dtype=bool),
@@ -52,7 +52,7 @@ class TestBounds:
     def test_the_bound_is_students_on_the_mean_with_one_loss_added(self):
         rng = np.random.default_rng(0)
         own = lists([[(score, True)] for score in rng.uniform(size=60)])
-        found = floor_for_lost(own, 0.2)
+        found = floor_for_recall_loss(own, 0.2)
         lost = (own.score < found.floor).astype(float)
         by_hand = (lost.sum() + 1) / 61 + stats.t.ppf(0.9, 59) * lost.std(ddof=1) / np.sqrt(60)
         assert found.bound == pytest.approx(by_hand, abs=1e-12)
@@ -66,16 +66,16 @@ class TestBounds:
         rng = np.random.default_rng(1)
         same = rng.uniform(size=20)
         rows = [[(score, True)] for score in np.repeat(same, 5)]
-        apart = floor_for_lost(lists(rows), 0.2)
-        together = floor_for_lost(lists(rows, np.repeat(np.arange(20), 5)), 0.2)
+        apart = floor_for_recall_loss(lists(rows), 0.2)
+        together = floor_for_recall_loss(lists(rows, np.repeat(np.arange(20), 5)), 0.2)
         assert together.floor < apart.floor
         assert (apart.units, together.units) == (100, 20)
 
     def test_too_few_labels_are_refused_with_their_number(self):
         with pytest.raises(ConfigError, match=r"40 labelled.*39 do"):
-            floor_for_lost(lists([[(0.5, True)]] * 39 + [[(0.5, False)]] * 10), 0.1)
+            floor_for_recall_loss(lists([[(0.5, True)]] * 39 + [[(0.5, False)]] * 10), 0.1)
         with pytest.raises(ConfigError, match=r"10 groups.*of 1;"):
-            floor_for_lost(lists([[(0.5, True)]] * 50, [0] * 50), 0.1)
+            floor_for_recall_loss(lists([[(0.5, True)]] * 50, [0] * 50), 0.1)
 
     @pytest.mark.parametrize(("share", "needed"), [(0.1, 22), (0.05, 45), (0.2, 11)])
     def test_so_many_questions_prove_a_share_of_false_answers(self, share, needed):
@@ -83,11 +83,11 @@ class TestBounds:
         assert errors_allowed(needed, share) == 0
         assert errors_allowed(needed - 1, share) == -1
         with pytest.raises(ConfigError, match=rf"needs {needed} queries.*there are {needed - 1}; mark 1 more"):
-            floor_for_false(lists([[(at / 100, False)] for at in range(needed - 1)]), share)
+            floor_for_false_answers(lists([[(at / 100, False)] for at in range(needed - 1)]), share)
 
     def test_a_floor_for_false_answers_lies_just_above_an_order_statistic(self):
         best = np.arange(100) / 100.0
-        found = floor_for_false(lists([[(score, False)] for score in best]), 0.1)
+        found = floor_for_false_answers(lists([[(score, False)] for score in best]), 0.1)
         allowed = max(k for k in range(100) if stats.binom.cdf(k, 100, 0.1) <= 0.1)
         assert int((best >= found.floor).sum()) == allowed
         assert found.bound <= 0.1
@@ -95,14 +95,14 @@ class TestBounds:
     def test_questions_that_vary_together_are_one_for_false_answers(self):
         rows = [[(at / 100, False)] for at in range(60) for _ in range(2)]
         unit = np.repeat(np.arange(60), 2)
-        found = floor_for_false(lists(rows, unit), 0.1)
+        found = floor_for_false_answers(lists(rows, unit), 0.1)
         assert (found.queries, found.units) == (120, 60)
-        assert found.floor == floor_for_false(lists(rows[::2]), 0.1).floor
+        assert found.floor == floor_for_false_answers(lists(rows[::2]), 0.1).floor
         with pytest.raises(ConfigError, match="things; mark 1"):
-            floor_for_false(lists(rows[:42], unit[:42]), 0.1)
+            floor_for_false_answers(lists(rows[:42], unit[:42]), 0.1)
 
     def test_questions_whose_lists_are_empty_need_no_floor(self):
-        found = floor_for_false(lists([[]] * 25 + [[(0.3, False)]]), 0.2)  # of 26, two errors are allowed
+        found = floor_for_false_answers(lists([[]] * 25 + [[(0.3, False)]]), 0.2)  # of 26, two errors are allowed
         assert found.floor == -np.inf
         assert floor_for_all({"false": found}) == -np.inf
 
@@ -110,7 +110,7 @@ class TestBounds:
     def test_a_floor_in_five_digits_keeps_its_promises(self, lost, false, chosen):
         given = {"lost": lost, "false": false}
         found = floor_for_all(
-            {name: Bound(floor, 0, 40, 40) for name, floor in given.items() if floor is not None}
+            {name: FloorBound(floor, 0, 40, 40) for name, floor in given.items() if floor is not None}
         )
         assert found == (None if chosen is None else pytest.approx(chosen, abs=1e-12))
         if found is not None:
@@ -215,7 +215,7 @@ class TestFloors:
         ],
     )
     def test_what_a_floor_cannot_do_or_need_not_is_told(self, floor, claims, key):
-        said = said_of_floor(floor, claims)
+        said = describe_floor(floor, claims)
         assert said.key == key
         shown = {"measured": 0.02, "share": 0.1, "queries": 60, "sure": 0.9}
         assert key != "floor_not_needed" or said.facts == shown

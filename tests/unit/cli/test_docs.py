@@ -18,7 +18,7 @@ from steelyard.fusion import FAMILIES, fuse, parse_strategy
 from steelyard.fusion.sums import NORMALIZERS
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.table.join import join
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
@@ -95,7 +95,7 @@ def rows():
 def test_the_scores_of_the_example_are_those_of_the_engine(row):
     lists = {"fts": {"a": 8.0, "b": 6.0, "c": 4.0}, "vector": {"b": 0.9, "d": 0.7, "a": 0.5}}
     found = {
-        name: [Found(id_, score, place) for place, (id_, score) in enumerate(own.items(), 1)]
+        name: [ScoredId(id_, score, place) for place, (id_, score) in enumerate(own.items(), 1)]
         for name, own in lists.items()
     }
     table = join([Query("t", id="q")], [0.0], [found], {}, lambda ids, _: [Entry(id_) for id_ in ids])

@@ -134,7 +134,7 @@ class TestDoctor:
         assert not any(part in sound.stdout + text.stdout for part in ("s3cr3t", "\x1b", "STEELYARD_"))
 
     def test_a_vault_shows_what_is_kept_in_memory(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("steelyard.stores.sqlite.words.WORTH_STORING", 0)
+        monkeypatch.setattr("steelyard.stores.sqlite.words.MIN_TEXTS_TO_STORE", 0)
         path = tmp_path / "vault"
         with Vault(path, create=True) as vault:
             ids = [f"e{at:03d}" for at in range(128)]

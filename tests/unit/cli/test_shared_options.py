@@ -26,7 +26,7 @@ from steelyard_eval.cli.main import GROUPS, main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn import first_ten
-from steelyard_eval.recording.next_steps import spelled
+from steelyard_eval.recording.next_steps import shell_command
 
 
 class TestCommands:
@@ -152,7 +152,7 @@ class TestEmbedder:
 
     def test_a_printed_command_names_what_dataset_json_does_not(self, folder):
         def named(command, embedder):
-            return shlex.split(spelled(command, load(folder).embedded_by(embedder), options={}))[-2:]
+            return shlex.split(shell_command(command, load(folder).embedded_by(embedder), options={}))[-2:]
 
         assert named("judge", "none") == ["--embedder", "none"]
         done("compare", folder, "bm25", "--embedder", "none")

@@ -27,9 +27,9 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import PROPOSED, nearly
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import workspace
-from steelyard_eval.recording.provenance import vouched
+from steelyard_eval.recording.provenance import with_certificate
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Estimate, Paired, Row, Said
+from steelyard_eval.result.structs import Estimate, Message, Paired, Row
 
 
 def of_words(dataset, *given, **options):
@@ -144,9 +144,9 @@ TEXTS = [chr(ord("a") + at % 26) * (1 + at // 26) for at in range(30)]
 
 def test_too_few_queries_are_told_with_what_they_miss():
     outcomes = [Paired(Estimate(0), "open", 1, 1, 0, 0, 0, detectable=one) for one in (0.1, 0.2, 0.4)]
-    assert few(QUERIES, outcomes) == [Said("few_queries", {"queries": 30, "detectable": 0.2})]
+    assert few(QUERIES, outcomes) == [Message("few_queries", {"queries": 30, "detectable": 0.2})]
     again = [Query(f"text {at % 8}", id=f"q{at}") for at in range(40)]  # few questions asked often are few
-    assert few(again, []) == [Said("tell_little", {"queries": 40})]
+    assert few(again, []) == [Message("tell_little", {"queries": 40})]
 
 
 def test_hits_that_are_judged_less_often_are_told_on_either_side(dataset):
@@ -181,7 +181,7 @@ def test_scopes_that_vary_together_are_counted_by_the_differences():
     (told,) = one_scope(queries, {"a": np.zeros(60), "b": by_scope}, "a")
     # Ten equal values a scope: six observations, times (n - 1) / n and g / (g - 1) of the two variances.
     assert effective_number(by_scope, [str(query.filters) for query in queries]) == pytest.approx(60 * 5 / 59)
-    assert told == Said("scopes", {"queries": 60, "worth": pytest.approx(60 * 5 / 59), "scopes": 6})
+    assert told == Message("scopes", {"queries": 60, "worth": pytest.approx(60 * 5 / 59), "scopes": 6})
     assert one_scope(scoped(60, 6, "g"), {"a": NOTHING, "b": by_scope}, "a") == []
     assert one_scope(scoped(60, 30), {"a": np.zeros(60), "b": by_scope}, "a") == []
 
@@ -234,7 +234,9 @@ class TestWithoutLabels:
         known = {"dataset": data.dataset.name, "dataset_sha256": data.dataset.sha256, **facts}
         config = dataclasses.replace(config, provenance=known)
         if queries:
-            config = vouched(config, known | {"in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}})
+            config = with_certificate(
+                config, known | {"in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}}
+            )
         config.save(weights)
         notices = data.compare([str(weights), "fts"], timed=False, split=split).result.notices
         found = [notice for notice in notices if notice.key.startswith("tuned_")]
@@ -266,7 +268,7 @@ class TestWithoutLabels:
 # What a comparison answers first
 
 DATA = load(starter())
-WHY = Said("p_proves_nothing_alone")
+WHY = Message("p_proves_nothing_alone")
 
 
 @pytest.fixture(autouse=True)
@@ -324,7 +326,7 @@ class TestAnswer:
         index, search = found.steps
         assert index.command[-3:] == ["starter.db", "--weights", "w.json"]
         assert search.key == "search_tuned"  # what was tuned already is not to be tuned again
-        assert Said("flattered") in found.because
+        assert Message("flattered") in found.because
         rows = [row("bm25", tuned=True), tuned]  # as optimistic as each other
         assert answer(rows, "bm25", "nDCG@10", DATA, named, {}, queries=59).because == []
         edited = row("fts", better, tuned=True, edited=True, system="echovault", strategy="fts at its best")

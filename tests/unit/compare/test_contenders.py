@@ -12,7 +12,7 @@ from ir_measures import AP, RR, P, R, Success, nDCG
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.query import Query
-from steelyard_eval.common.configurations import separate
+from steelyard_eval.common.configurations import split_contenders
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.explain import explain
@@ -105,7 +105,7 @@ class TestLists:
 
     @table("text parts")
     def test_a_string_is_separated_outside_brackets_and_urls(self, text, parts):
-        assert separate(text) == parts
+        assert split_contenders(text) == parts
 
     @table("text label kind")
     def test_a_contender_is_read_by_its_form_and_its_label(self, text, label, kind, tmp_path, monkeypatch):

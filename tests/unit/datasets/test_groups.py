@@ -25,9 +25,9 @@ from steelyard_eval.datasets.groups import (
     duplicates_in_words,
     judged,
     merged,
+    normalised_text,
     questions,
     unit_numbers,
-    wording,
 )
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
@@ -51,11 +51,11 @@ class TestUnits:
 
     @table("one other")
     def test_the_same_question_in_another_dress(self, one, other):
-        assert wording(one) == wording(other)
+        assert normalised_text(one) == normalised_text(other)
 
     @table("one other")
     def test_different_questions(self, one, other):
-        assert wording(one) != wording(other)
+        assert normalised_text(one) != normalised_text(other)
 
 
 PAIRS = Path(__file__).parents[2] / "data" / "paraphrases.jsonl"

@@ -269,7 +269,7 @@ class TestDegrading:
 class TestRecording:
     def test_a_recording_that_breaks_off_says_how_far_it_came_and_goes_on(self, openai, tmp_path, monkeypatch):
         command = ("record", starter(), tmp_path / "rec", "--systems", "vector", "--embedder", "api")
-        monkeypatch.setattr("steelyard.live.search.BLOCK", 10)  # queries are embedded in blocks
+        monkeypatch.setattr("steelyard.live.search.QUERIES_PER_BLOCK", 10)  # queries are embedded in blocks
         openai.script = [openai.well] * 3 + [openai.status(400)]
         result = run(*command)
 

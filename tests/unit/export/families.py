@@ -13,7 +13,7 @@ from pathlib import Path
 from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.export import TARGETS, Lost, Target, say
+from steelyard_eval.export import TARGETS, Loss, Target, say
 
 FAMILIES = json.loads(Path(__file__).with_name("families.json").read_text("utf-8"))
 
@@ -43,7 +43,7 @@ def _lost(config: SearchConfig, target: Target) -> str:
     """Why a target cannot express a configuration; empty where it can."""
     try:
         say(config, target)
-    except Lost as lost:
+    except Loss as lost:
         return str(lost)
     return ""
 

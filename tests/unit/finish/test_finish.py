@@ -9,7 +9,7 @@ from tabled import tabled
 from steelyard.base.errors import ConfigError
 from steelyard.finish import Cut, Drop, Merge, finish, order, parse_stages
 from steelyard.memory.query import Query
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.table.join import join
 from steelyard.testing import random_table
 
@@ -54,7 +54,7 @@ def test_rows_are_ordered_by_score_then_id_and_a_cut_keeps_the_first_places_of_e
 def listed(*queries, **scorers):
     """The table of queries given as {retriever: {id: score}}, best first; scorers as {id: value}."""
     lists = [
-        {name: [Found(*hit, place) for place, hit in enumerate(own.items(), 1)] for name, own in query.items()}
+        {name: [ScoredId(*hit, place) for place, hit in enumerate(own.items(), 1)] for name, own in query.items()}
         for query in queries
     ]
     score = {name: lambda _, ids, own=own: np.array([own[i] for i in ids]) for name, own in scorers.items()}

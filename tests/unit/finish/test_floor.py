@@ -17,7 +17,7 @@ from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table.join import join
@@ -99,7 +99,7 @@ def test_a_signal_without_ends_has_no_theoretical_scale(signal):
 
 
 def test_a_table_that_does_not_know_the_ends_is_refused():
-    own = [Query("q", id="q")], [0.0], [{"bm25": [Found("a", 2.0, 1)]}], {}, None
+    own = [Query("q", id="q")], [0.0], [{"bm25": [ScoredId("a", 2.0, 1)]}], {}, None
     with pytest.raises(ConfigError, match=r"scale of bm25.*record"):
         fuse(join(*own), parse_strategy(SCALED))
     known = join(*own, ends=[{"bm25": (0.0, 8.0)}])
@@ -145,7 +145,7 @@ def test_a_threshold_warns_where_it_reads_fused_scores(stages, warns, caplog):
 
 def tabled_scores(scores, vectors):
     """The table of one query over entries e0, e1, ... with these scores and vectors."""
-    lists = {"fts": [Found(f"e{at}", float(score), at + 1) for at, score in enumerate(scores)]}
+    lists = {"fts": [ScoredId(f"e{at}", float(score), at + 1) for at, score in enumerate(scores)]}
     table = join([Query("q", id="q")], [0.0], [lists], {}, None)
     return replace(table, vectors=np.array(vectors, dtype=np.float32))
 

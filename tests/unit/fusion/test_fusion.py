@@ -17,7 +17,7 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.signals import PRIORS
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table.join import join
@@ -37,7 +37,7 @@ def tabled_lists(*lists, entries=(), queries=None, scorers=(), ends=()):
     found = []
     for own in lists:
         best = {name: sorted(scores.items(), key=lambda s: (-s[1], s[0])) for name, scores in own.items()}
-        found.append({name: [Found(*hit, at) for at, hit in enumerate(hits, 1)] for name, hits in best.items()})
+        found.append({name: [ScoredId(*hit, at) for at, hit in enumerate(hits, 1)] for name, hits in best.items()})
 
     def facts(ids, _):
         return [known.get(id_, Entry(id_)) for id_ in ids]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from steelyard_eval.choose.answer import MAX_SENTENCE_CHARS, said_of
+from steelyard_eval.choose.answer import MAX_SENTENCE_CHARS, describe_decision
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.common.formatting import interval, tells
 from steelyard_eval.compare.answer import answer
@@ -15,7 +15,7 @@ from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.paired import difference_interval, paired
 from steelyard_eval.measures.spread import Gain, Interval
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Row, Said
+from steelyard_eval.result.structs import Message, Row
 
 STARTER = load(starter())
 RESULTS = 2_000  # of each of the commands; learn says what recommend does
@@ -35,7 +35,7 @@ def told(key, gain, **facts):
     """A sentence that states a gain."""
     vague = gain.worse is not None and not tells(gain.low, gain.high)
     known = {"gain": gain.shown(-1.0), "worse": None if vague else gain.worse, "vague": vague}
-    return say(Said(key, {**facts, **known}))
+    return say(Message(key, {**facts, **known}))
 
 
 def of_gate(rng):
@@ -109,7 +109,7 @@ def test_a_recommendation_prints_the_range_that_was_computed_and_none_that_tells
     for _ in range(RESULTS):
         before, error = float(rng.uniform(0.05, 0.95)), 10 ** rng.uniform(-3, 1)
         gain = Gain.of(float(rng.normal(0, 0.1)), error)
-        said = say(said_of(Ruling("ship", 0, gain, 0.1, None), "bm25", "nDCG@10", "soleri", before))
+        said = say(describe_decision(Ruling("ship", 0, gain, 0.1, None), "bm25", "nDCG@10", "soleri", before))
         low, high = (min(max(end, -before), 1 - before) for end in (gain.low, gain.high))
         shown = re.search(r"\(([+-]?[\d.]+) to ([+-]?[\d.]+), 95% sure\)", said)
         assert (shown is None) == (high - low > 1 - 1e-12), said
@@ -121,5 +121,7 @@ def test_a_recommendation_prints_the_range_that_was_computed_and_none_that_tells
 
 
 def test_an_estimate_without_any_spread_known_has_no_range():
-    said = say(said_of(Ruling("try", 0, Gain.of(0.05, np.inf), 0.1, None), "bm25", "nDCG@10", "soleri", 0.5))
+    said = say(
+        describe_decision(Ruling("try", 0, Gain.of(0.05, np.inf), 0.1, None), "bm25", "nDCG@10", "soleri", 0.5)
+    )
     assert "sure" not in said

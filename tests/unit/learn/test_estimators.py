@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 from simulator import simulate
 
 from steelyard.feedback import draft_teams
-from steelyard_eval.learn.counts import CODE, InterleavingResult, PositionCounts, said_of_turns
+from steelyard_eval.learn.counts import CODE, InterleavingResult, PositionCounts, describe_interleaving
 from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
 from steelyard_eval.learn.gains import fit
 from steelyard_eval.learn.position_bias import (
@@ -176,7 +176,7 @@ def fought(*clients):
         for balance, count in zip((1, 0, -1), counts, strict=True):
             for _ in range(count):
                 result.add(balance, name)
-    return result, said_of_turns(result, {})
+    return result, describe_interleaving(result, {})
 
 
 def test_a_preference_has_scipys_p_and_interval_and_says_who_agrees():

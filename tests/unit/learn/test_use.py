@@ -69,7 +69,7 @@ def test_recorded_transcripts_give_what_was_put_in(recorded, store_root):
     assert len(lines) == len(good) == 14
     uses = Counter((use["id"], KINDS_OF_USE[use["kind"]]) for one in good for use in one["uses"])
     assert Counter(act for line in lines for act in acted(line).items()) == uses
-    assert found.record["asked_again"] == sum(one.get("requeried", False) for one in expected) == 2
+    assert found.record["repeated"] == sum(one.get("requeried", False) for one in expected) == 2
     assert {line["filter"].get("project") for line in lines} == {None, "quay-web", "ticket-api"}
     texts = {query.id: query.text for query in recorded.queries}
     asked = Counter(texts[line["query_id"]] for line in lines if line["query_id"] in texts)

@@ -20,7 +20,7 @@ from steelyard.memory.entry import Entry, Relation
 from steelyard_eval.compare.result import Succession
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate, known_mean, parse_measures
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired, verdict
-from steelyard_eval.measures.spread import BLOCK, Interval, benjamini_hochberg, by_unit, holm, spread
+from steelyard_eval.measures.spread import ROWS_PER_BLOCK, Interval, benjamini_hochberg, by_unit, holm, spread
 from steelyard_eval.measures.trec_runs import run_lines, write_run
 
 ENTRIES = [f"e{i}" for i in range(12)]
@@ -374,7 +374,7 @@ def test_the_error_is_that_of_a_ratio_of_sums_to_counts(case):
 
 
 def test_without_units_it_is_the_standard_error_of_the_mean():
-    values = np.random.default_rng(3).normal(size=(BLOCK + 2, 9)).astype(np.float32)
+    values = np.random.default_rng(3).normal(size=(ROWS_PER_BLOCK + 2, 9)).astype(np.float32)
     found = spread(values)
     assert found.error == pytest.approx(scipy.stats.sem(values.astype(np.float64), axis=1))
     assert float(spread(values[0]).error) == pytest.approx(found.error[0])

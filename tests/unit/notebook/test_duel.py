@@ -11,7 +11,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.choose.duel import MIN_PAIRS, PairSelection, fitted, gains_of, pairwise_estimate, sigmoid
 from steelyard_eval.choose.public import features, reciprocal
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.notebook.label.desk import desk
+from steelyard_eval.notebook.label.desk import labelling_state
 from steelyard_eval.notebook.label.open import DuelSession, open_judging
 
 
@@ -165,7 +165,7 @@ def test_judging_ends_when_the_verdict_stands(session):
         asked += 1
     assert session.standing.stands
     assert asked <= len(session.pool)
-    found = desk(session)
+    found = labelling_state(session)
     assert found["sentence"].endswith("That stands, so no pair is asked.")
     assert found["sentence"].startswith(f"Of {len(session.pool.labels)} usual strategies and systems ")
     folder = session.pool.dataset.path

@@ -79,11 +79,11 @@ def test_a_question_with_a_secret_is_not_added(folder):
 
 def test_a_sealed_data_set_draws_what_it_has(folder):
     """Its recorded vectors have a row for each query."""
-    assert not write_queries.sealed(load(folder))
+    assert not write_queries.queries_are_fixed(load(folder))
     rows = len((folder / "queries.jsonl").read_text().splitlines())
     for side, count in (("corpus", len(load(folder).entries)), ("queries", rows)):
         np.save(folder / f"{side}.minilm.f16.npy", np.ones((count, 2), dtype=np.float16))
-    assert write_queries.sealed(load(folder))
+    assert write_queries.queries_are_fixed(load(folder))
 
 
 def test_without_a_log_there_is_nothing_to_draw(folder):

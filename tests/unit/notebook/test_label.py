@@ -21,13 +21,13 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label.apply import apply, state_of, to_state
-from steelyard_eval.notebook.label.desk import desk
+from steelyard_eval.notebook.label.desk import labelling_state
 from steelyard_eval.notebook.label.judgment_file import Judgment, agreement, read_judgments
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.pool import drawn_queries, pooled
 from steelyard_eval.notebook.label.screen import Screen
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.recording.saved_runs import KeptFacts, KeptRun
+from steelyard_eval.recording.saved_runs import RunFacts, SavedRun
 
 CONTENDERS = "bm25, rrf(bm25, vector)"
 
@@ -77,7 +77,7 @@ class TestScreen:
         return Screen(session)
 
     def test_the_pool_of_a_query_is_on_one_screen_and_says_nothing_of_who_found_what(self, screen, blank):
-        found = screen.to_json(desk(screen.session))
+        found = screen.to_json(labelling_state(screen.session))
         (at,) = [at for at, query in enumerate(blank.queries) if query.id == screen.query]
         pooled = {blank.pair(pair) for pair in np.flatnonzero(blank.query == at).tolist()}
         assert set(screen.pairs) == pooled
@@ -103,7 +103,7 @@ class TestScreen:
         assert again.query == screen.query != query
         assert again.session.qrels.read_text().count("\n") == 1  # what was left has no grade
         press(again, "h")
-        marks = [row["mark"] for row in again.to_json(desk(again.session))["rows"]]
+        marks = [row["mark"] for row in again.to_json(labelling_state(again.session))["rows"]]
         assert (again.query, marks) == (query, ["2", *"x" * (count - 1)])
         press(again, "u")
         assert (again.query, again.at, len(again.session.given)) == (query, 1, 1)
@@ -114,15 +114,15 @@ class TestScreen:
         """Of 20 labelled queries (docs/start.md) none has a label: the labels are the pairs of the first 20."""
         session = Session(blank, tmp_path, random=True)
         pairs = sum(len(pairs) for pairs in [*session.asked.values()][:20])
-        found = desk(session)
+        found = labelling_state(session)
         assert found["drawn"]["needed"] == 20
         assert found["drawn"]["pairs"] == pairs
         assert Screen(session).to_json(found)["progress"].startswith("query 1 of 20, about ")
         for pair in next(iter(session.asked.values())):
             session.give(1, pair=pair)
-        assert desk(session)["sentence"].startswith("Query 2 of 20, about ")
-        session.decided = KeptRun(1, "", "recommend", KeptFacts(verdict="try", labels_needed=31))
-        assert desk(session)["drawn"]["needed"] == 30  # one query is labelled since
+        assert labelling_state(session)["sentence"].startswith("Query 2 of 20, about ")
+        session.decided = SavedRun(1, "", "recommend", RunFacts(verdict="try", labels_needed=31))
+        assert labelling_state(session)["drawn"]["needed"] == 30  # one query is labelled since
 
     def test_labels_of_the_data_set_are_used_and_not_asked_for(self, data, tmp_path):
         own = open_judging(data.dataset, CONTENDERS, tmp_path, workspace=lambda: data.workspace)
@@ -223,7 +223,7 @@ class TestSession:
         seen = []
         while second.next is not None:
             screen = Screen(second)
-            assert not any(row["mark"] for row in screen.to_json(desk(second))["rows"][screen.at :])
+            assert not any(row["mark"] for row in screen.to_json(labelling_state(second))["rows"][screen.at :])
             seen.append(second.next)
             second.give(0)
         assert sorted(seen) == sorted(pairs)
@@ -508,7 +508,7 @@ class TestDrawn:
         assert {row[0] for row in rows} == {first, third}
         assert unsure[1] not in {row[2] for row in rows if row[0] == first}
         assert -2 in session.grades()
-        assert desk(session)["drawn"]["judged"] == 3
+        assert labelling_state(session)["drawn"]["judged"] == 3
 
     @pytest.mark.parametrize("key", ["id", "_id"])  # ours, and BEIR's
     def test_what_was_said_to_have_no_answer_is_taken_back(self, folder, tmp_path, key):
@@ -577,7 +577,7 @@ class TestDrawn:
         session = self.open(folder, tmp_path / "j")
         drawn = self.finish(session)
         assert drawn not in queries[:40]
-        assert desk(session)["drawn"]["queries"] == len(queries) - 40
+        assert labelling_state(session)["drawn"]["queries"] == len(queries) - 40
         assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {*queries[:40], drawn}
         assert state_of(session) == {}
 

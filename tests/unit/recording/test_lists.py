@@ -175,9 +175,9 @@ def test_the_baseline_comes_first_then_the_best(document):
 def test_a_document_has_two_lists_and_more_only_below_the_limit(data, document, monkeypatch):
     queries = data.dataset.queries
     made = [(label, lambda: ShownLists(sy_ranked(queries))) for label in "abcd"]
-    monkeypatch.setattr(kept, "MOST", 0)
+    monkeypatch.setattr(kept, "MAX_PLACES", 0)
     assert list(rows_by_query(data.dataset, queries, {}, made)[0][0].lists) == ["a", "b"]
-    monkeypatch.setattr(kept, "MOST", 3 * 10 * len(queries))
+    monkeypatch.setattr(kept, "MAX_PLACES", 3 * 10 * len(queries))
     assert list(rows_by_query(data.dataset, queries, {}, made)[0][0].lists) == ["a", "b", "c"]
 
 

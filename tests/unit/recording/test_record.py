@@ -13,7 +13,7 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.live.sources import Sources, identity
+from steelyard.live.sources import RetrieverPool, identity
 from steelyard.memory.entry import Entry
 from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
@@ -27,7 +27,7 @@ from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.recording.provenance import agree, share
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.workspace import KeptTables, Workspace
+from steelyard_eval.recording.workspace import RecordingCache, Workspace
 
 STRATEGY = "weighted_sum(0.4*rrf(bm25, vector), 0.2*tags, 0.2*recency(half_life=90d), 0.2*domain)"
 
@@ -189,7 +189,11 @@ def test_a_large_recording_is_told_before_it_begins_and_a_small_one_is_not(monke
 
 
 def test_lists_are_never_longer_than_the_corpus():
-    assert price.price(10, 2, 100, 50)[1] == price.price(10, 2, 10_000, 50)[1] == 10 * 50 * (24 + 2 * 16)
+    assert (
+        price.estimate_cost(10, 2, 100, 50)[1]
+        == price.estimate_cost(10, 2, 10_000, 50)[1]
+        == 10 * 50 * (24 + 2 * 16)
+    )
 
 
 def same(one, other):
@@ -221,7 +225,7 @@ def alone(data, queries, config):
 
 def watch(monkeypatch, told):
     """Call `told` with the name of each retriever that searches."""
-    own = Sources._retriever
+    own = RetrieverPool._retriever
 
     def watched(sources, name):
         retriever = copy(own(sources, name))
@@ -230,7 +234,7 @@ def watch(monkeypatch, told):
             object.__setattr__(retriever, way, lambda *asked, search=search: (told(name), search(*asked))[1])
         return retriever
 
-    monkeypatch.setattr(Sources, "_retriever", watched)
+    monkeypatch.setattr(RetrieverPool, "_retriever", watched)
 
 
 def test_a_recording_with_lists_of_another_one_is_what_it_is_alone(shared, monkeypatch):
@@ -295,7 +299,7 @@ def test_recordings_that_are_too_large_or_too_old_are_let_go(monkeypatch):
     tables = [alone(data, data.queries[at : at + 1], ranked_by("bm25")) for at in range(3)]
     sizes = [2 * len(table) for table in tables]  # a score and a place in each row
     monkeypatch.setattr("steelyard_eval.recording.workspace.NUMBERS", sizes[0] + sizes[1])
-    kept = KeptTables()
+    kept = RecordingCache()
     for at in (0, 1):
         kept.keep("key", data.queries[at : at + 1], tables[at])
     assert [kept.find("key", data.queries[at : at + 1]) is not None for at in range(3)] == [True, True, False]

@@ -17,7 +17,7 @@ from written_set import write_set
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.datasets import check
-from steelyard_eval.recording.saved_runs import FILE, FOLDER, TABLES, keep, kept
+from steelyard_eval.recording.saved_runs import FILE, FOLDER, TABLES, keep, load_runs
 from steelyard_eval.result.document import render
 from steelyard_eval.result.structs import (
     Answer,
@@ -97,12 +97,12 @@ def test_a_folder_that_is_a_link_or_a_file_has_its_runs_in_the_cache(folder, tmp
     assert list(elsewhere.iterdir()) == []
     assert len(list((tmp_path / "cache" / "runs").glob("*.db"))) == 1
     (folder / FOLDER).unlink()
-    assert len(kept(sy.load(folder).dataset)) == 2
+    assert len(load_runs(sy.load(folder).dataset)) == 2
 
 
 def test_a_locked_file_is_not_to_be_deleted(folder, monkeypatch):
     keep(sy.load(folder).dataset, document())
-    monkeypatch.setattr("steelyard_eval.recording.saved_runs.PATIENCE", 10)
+    monkeypatch.setattr("steelyard_eval.recording.saved_runs.BUSY_TIMEOUT_MS", 10)
     with closing(apsw.Connection(str(folder / FOLDER / FILE))) as db:
         db.execute("BEGIN EXCLUSIVE")
         with pytest.raises(DataError, match="program; try again"):
@@ -175,7 +175,7 @@ def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):
     call = [sys.executable, "-c", code, str(folder), made]
     for process in [subprocess.Popen(call, env=environ) for _ in range(3)]:
         assert process.wait() == 0
-    assert [one.id for one in kept(sy.load(folder).dataset)] == list(range(1, 31))
+    assert [one.id for one in load_runs(sy.load(folder).dataset)] == list(range(1, 31))
     assert not (tmp_path / "cache").exists()
 
 
@@ -260,7 +260,7 @@ def test_a_run_is_about_what_it_chose_or_kept_else_its_only_weights_file(folder)
         ({"verdict": "keep"}, "b"),
     ):
         keep(sy.load(folder).dataset, document(**more))
-        assert kept(sy.load(folder).dataset)[-1].facts.own.label == own
+        assert load_runs(sy.load(folder).dataset)[-1].facts.own.label == own
 
 
 def test_runs_are_listed_of_a_set_whose_labels_were_edited(folder):

@@ -18,7 +18,7 @@ from steelyard.memory.entry import read_entry
 from steelyard.memory.query import Query
 from steelyard.retrievers.graph import GraphRetriever
 from steelyard.retrievers.keywords import Bm25Retriever
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table.join import join
@@ -299,7 +299,7 @@ def test_what_comes_back_is_used_again(searcher, monkeypatch):
 
 def merged(lists, if_none):
     """The ids of one query's list by fts after the merge; memory and fts are the two retrievers."""
-    found = {name: [Found(id_, 1.0 / at, at) for at, id_ in enumerate(own, 1)] for name, own in lists.items()}
+    found = {name: [ScoredId(id_, 1.0 / at, at) for at, id_ in enumerate(own, 1)] for name, own in lists.items()}
     table = join([Query("q")], [NOW], [found], {}, None)
     rows = [table.entries.index(id_) for id_ in lists["fts"]]
     scores = np.array([1.0 / at for at in range(1, len(rows) + 1)])

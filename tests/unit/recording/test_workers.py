@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.base.errors import DataError, LostError, MachineError, VaultError
+from steelyard.base.errors import DataError, MachineError, RetrieverError, VaultError
 from steelyard.base.files import lock
 from steelyard.memory.query import Query
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.table.join import complete, join, part
 from steelyard.table.signal_table import NO_FACTS
 from steelyard_eval.datasets import load
@@ -34,9 +34,9 @@ def test_parts_together_are_what_one_part_is():
     """Ids of one part lie between those of the others; a retriever found nothing for one part's queries."""
     queries = [Query("a", id="1"), Query("b", id="2"), Query("c", id="3")]
     lists = [
-        {"fts": [Found("d", 2.0, 1), Found("b", 1.0, 2)], "bm25": [Found("b", 3.0, 1)]},
+        {"fts": [ScoredId("d", 2.0, 1), ScoredId("b", 1.0, 2)], "bm25": [ScoredId("b", 3.0, 1)]},
         {"fts": [], "bm25": []},
-        {"fts": [Found("a", 5.0, 1), Found("c", 4.0, 3)], "bm25": [Found("e", 1.0, 1)]},
+        {"fts": [ScoredId("a", 5.0, 1), ScoredId("c", 4.0, 3)], "bm25": [ScoredId("e", 1.0, 1)]},
     ]
     scorers = {"tfidf": lambda query, ids: [float(ord(id_)) for id_ in ids]}
     whole = join(queries, [0.0] * 3, lists, scorers, None)
@@ -54,7 +54,7 @@ def test_parts_together_are_what_one_part_is():
 
 def test_an_error_of_a_process_reaches_the_one_that_started_it():
     """Errors come pickled; one that cannot be read again would look as if the process had ended early."""
-    sent = LostError("bm25", VaultError("the vault is closed"))
+    sent = RetrieverError("bm25", VaultError("the vault is closed"))
     got = pickle.loads(pickle.dumps(sent))  # noqa: S301 -- as multiprocessing does with what it sent itself
     assert (str(got), got.signal, type(got.reason)) == ("bm25 failed: the vault is closed", "bm25", VaultError)
 
@@ -138,7 +138,7 @@ def test_two_that_make_the_same_recording_do_not_share_blocks(tmp_path, blocks):
 
 
 def test_a_cut_block_is_refused(tmp_path):
-    part_ = part([Query("a", id="1")], [{"fts": [Found("d", 2.0, 1)]}], {})
+    part_ = part([Query("a", id="1")], [{"fts": [ScoredId("d", 2.0, 1)]}], {})
     save_block(part_, tmp_path / "a.npz")
     again = load_block(tmp_path / "a.npz", 1)
     assert (again.entries, again.columns["fts"].tolist(), again.offsets.tolist()) == (["d"], [2.0], [0, 1])

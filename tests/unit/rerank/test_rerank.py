@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError, RerankError
-from steelyard.config import RerankConfig, open_reranker, reranker_asked
+from steelyard.config import RerankConfig, open_reranker, requested_reranker
 from steelyard.extensions.rerank import CachedReranker, GuardedReranker
 from steelyard.extensions.rerank.api import ApiReranker
 from steelyard.extensions.rerank.local import LocalReranker
@@ -65,10 +65,10 @@ def test_an_answer_of_another_kind_is_an_error_without_the_key(endpoint, answer)
 
 def test_detection_follows_the_document():
     auto = RerankConfig()
-    assert reranker_asked(auto, {"VOYAGE_API_KEY": "v", "COHERE_API_KEY": "c"}) == "voyage"
-    assert reranker_asked(auto, {"COHERE_API_KEY": "c"}) == "cohere"
-    assert reranker_asked(auto, {}) == "local"
-    assert reranker_asked(RerankConfig("cohere"), {"VOYAGE_API_KEY": "v"}) == "cohere"
+    assert requested_reranker(auto, {"VOYAGE_API_KEY": "v", "COHERE_API_KEY": "c"}) == "voyage"
+    assert requested_reranker(auto, {"COHERE_API_KEY": "c"}) == "cohere"
+    assert requested_reranker(auto, {}) == "local"
+    assert requested_reranker(RerankConfig("cohere"), {"VOYAGE_API_KEY": "v"}) == "cohere"
     with pytest.raises(ConfigError, match="'voyag' is unknown"):
         RerankConfig("voyag")
     with pytest.raises(ConfigError, match="COHERE_API_KEY"):

@@ -27,7 +27,7 @@ NOT_YET = {
 VALUES = {
     "as_is": "X", "number": 0.655, "signed": 0.088,
     "mean": Estimate(0.088), "range": Estimate(0.088, 0.008, 0.168), "span": Estimate(0.088, 0.008, 0.168),
-    "odds": 0.016, "one_in": 0.02, "percent": 0.5, "count": 1234, "hundredths": 0.105, "whole": 14.96,
+    "odds": 0.016, "one_in": 0.02, "percent": 0.5, "count": 1234, "hundredths": 0.105, "integer": 14.96,
     "queries": 59, "more_queries": 40, "more_labelled": 40, "asks": 2, "pairs": 80,
     "significant": 0.5,
     "names": ["a", "b"], "and": ["a", "b"], "either": ["a", "b"], "semicolons": ["a", "b"], "some": ["a", "b"],

@@ -14,7 +14,7 @@ from moltnet_text import printed
 
 from steelyard.retrievers.english import STOP_WORDS, chunks, stem, tokens_of, tsvector
 from steelyard.retrievers.tsearch import Not, Phrase, best, flat, has_negation, ranker, websearch
-from steelyard.stores.postings import Counted
+from steelyard.stores.postings import ScopedPostings
 
 SAID = json.loads(Path(__file__).with_name("tsearch.json").read_text("utf-8"))
 """Texts and what PostgreSQL says of them."""
@@ -25,7 +25,7 @@ def words(text):
 
 
 def counted(texts):
-    return Counted.of((id_, flat(tsvector(text))) for id_, text in texts)
+    return ScopedPostings.of((id_, flat(tsvector(text))) for id_, text in texts)
 
 
 def asked(text):

@@ -31,8 +31,8 @@ VOCABULARY = [
 @pytest.fixture
 def always(monkeypatch):
     """Words are stored from the first entry on, and stored anew when three have changed."""
-    monkeypatch.setattr(words, "WORTH_STORING", 0)
-    monkeypatch.setattr(words, "BLOCK", 7)
+    monkeypatch.setattr(words, "MIN_TEXTS_TO_STORE", 0)
+    monkeypatch.setattr(words, "TEXTS_PER_BLOCK", 7)
     monkeypatch.setattr(words, "CHANGES", 3)
     monkeypatch.setattr(words, "CHANGES_SHARE", 0.2)
 

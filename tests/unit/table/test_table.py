@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.table.join import join
 from steelyard.table.signal_table import TagSets, count_rows, per_query, ranks
 from steelyard.testing import random_table, same_bits
@@ -42,7 +42,7 @@ def joined(lists, scorers=None):
 def listed(**lists):
     """One query over the given lists, written as ids best first with scores that descend."""
     return joined(
-        {n: [Found(i, 9.0 - at, at + 1) for at, i in enumerate(ids.split())] for n, ids in lists.items()}
+        {n: [ScoredId(i, 9.0 - at, at + 1) for at, i in enumerate(ids.split())] for n, ids in lists.items()}
     )
 
 
@@ -60,7 +60,7 @@ class TestRanks:
     def test_ids_tie_by_their_bytes(self):
         """UTF-8: Z 5A, a 61, e with acute accent C3 A9, an emoji F0: the order of code points."""
         ids = ["\U0001f600", "é", "a", "Z"]
-        lists = {"fts": [Found(id_, 1.0, at) for at, id_ in enumerate(ids, 1)]}
+        lists = {"fts": [ScoredId(id_, 1.0, at) for at, id_ in enumerate(ids, 1)]}
         table = joined(lists)
         place = ranks(table, table.columns["fts"], table.exists)
         assert [table.entries[table.entry[row]] for row in np.argsort(place)] == ["Z", "a", "é", "\U0001f600"]
@@ -90,7 +90,7 @@ class TestDepth:
 
     def test_positions_are_cut_not_ranks(self):
         """A late filter left places 2 and 5: depth 4 keeps one of them, though both are among four."""
-        lists = {"vector": [Found("a", 0.9, 2), Found("b", 0.8, 5)]}
+        lists = {"vector": [ScoredId("a", 0.9, 2), ScoredId("b", 0.8, 5)]}
         table = joined(lists)
         assert table.at_depth({"vector": 4}).exists.tolist() == [True, False]
 
@@ -118,7 +118,7 @@ class TestJoin:
     @pytest.mark.parametrize("names", [("fts",), ("fts", "vector"), ("fts", "vector", "graph")])
     def test_rows_stand_in_the_order_of_ids_however_lists_rank_them(self, names):
         """Lists that agree are those for which the order of ids could be forgotten; ties are by id."""
-        lists = {name: [Found("b", 2.0, 1), Found("c", 1.0, 2), Found("a", 0.5, 3)] for name in names}
+        lists = {name: [ScoredId("b", 2.0, 1), ScoredId("c", 1.0, 2), ScoredId("a", 0.5, 3)] for name in names}
         table = joined(lists)
         assert table.entries == ("a", "b", "c")
         assert [table.entries[entry] for entry in table.entry] == ["a", "b", "c"]
@@ -128,12 +128,12 @@ class TestJoin:
     def test_a_score_that_is_not_finite_is_refused(self, score):
         for found, scored in ((score, 1.0), (1.0, score)):
             with pytest.raises(ConfigError, match="returned a score"):
-                joined({"fts": [Found("a", found, 1)]}, {"tfidf": lambda q, ids, own=scored: [own]})
+                joined({"fts": [ScoredId("a", found, 1)]}, {"tfidf": lambda q, ids, own=scored: [own]})
 
     @pytest.mark.parametrize("scores", [[1.0], [1.0] * 3, [[1.0, 2.0]], 1.0])
     def test_scores_that_are_not_one_a_candidate_are_refused(self, scores):
         with pytest.raises(ConfigError, match=r"^tfidf returned \d scores"):
-            joined({"fts": [Found("a", 2.0, 1), Found("b", 1.0, 2)]}, {"tfidf": lambda q, ids: scores})
+            joined({"fts": [ScoredId("a", 2.0, 1), ScoredId("b", 1.0, 2)]}, {"tfidf": lambda q, ids: scores})
 
     def test_tags_are_sets_with_shared_codes(self):
         codes = {}

@@ -19,7 +19,16 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard_eval.candidates.curve import COLUMNS, Curve, steps_of
 from steelyard_eval.result import document
-from steelyard_eval.result.structs import DataFacts, Decision, Estimate, Latency, Provenance, Said, Table, replace
+from steelyard_eval.result.structs import (
+    DataFacts,
+    Decision,
+    Estimate,
+    Latency,
+    Message,
+    Provenance,
+    Table,
+    replace,
+)
 from steelyard_eval.views import latex, terminal
 from steelyard_eval.views.drawing import canvas, plots
 from steelyard_eval.views.drawing.canvas import picture
@@ -119,8 +128,8 @@ def test_a_short_table_has_the_choice_what_is_used_today_the_best_other_and_what
 
 
 def test_notes_are_few_and_those_of_the_data_set_come_last():
-    said = [Said("told", {"text": f"number {at}"}) for at in range(5)]
-    made = result(notices=[*said, Said("lsa", {"kind": "minilm"})])
+    said = [Message("told", {"text": f"number {at}"}) for at in range(5)]
+    made = result(notices=[*said, Message("lsa", {"kind": "minilm"})])
     first = terminal.noted(made)
     assert [text for text in first if "number" in text] == ["number 0", "number 1"]
     assert "LSA" in first[0]
