@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beside import table
 from by_trec_eval import oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tabled import tabled
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config import SearchConfig
@@ -113,7 +113,7 @@ def test_a_form_keeps_the_first_of_several_cuts_and_refuses_other_stages():
         Form.of(table, replace(config, finish=(lambda table, ranking: ranking,)), config.strategy, judgments)
 
 
-@table("text weights other")
+@tabled
 def test_the_weights_of_a_strategy_are_read_and_replaced_in_the_order_written(text, weights, other):
     strategy = parse_strategy(text)
     assert list(strategy.weights) == weights
@@ -207,8 +207,8 @@ def plain_table(columns):
         entry=np.tile(np.arange(size, dtype=np.int32), count),
         columns={name: values.reshape(-1).astype(np.float64) for name, values in columns.items()},
         positions={},
-        about=entry_facts([Entry(id_) for id_ in entries], {}),
-        asked=query_facts([Query("", id=id_) for id_ in queries], [0.0] * count, {}),
+        entry_facts=entry_facts([Entry(id_) for id_ in entries], {}),
+        query_facts=query_facts([Query("", id=id_) for id_ in queries], [0.0] * count, {}),
     )
     return recorded(table)
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from beside import table
 from hypothesis import given
 from hypothesis import strategies as st
 from search_forms import MEASURES, directly, drawn_forms, form_of, measure, random_form
+from tabled import tabled
 
 from steelyard_eval.candidates.curve import NARROWEST, Curve, Objective, sweep
 
@@ -86,7 +86,7 @@ class TestSweep:
         plateau = swept(form, "RR").choose()
         assert (plateau.low, plateau.high, plateau.t, plateau.value) == (1.0, 1.0, 1.0, 1.0)
 
-    @table("columns grades")
+    @tabled
     @pytest.mark.parametrize("name", MEASURES)
     def test_hard_forms_have_their_ends_and_best_right(self, columns, grades, name):
         form = form_of(columns, grades, [len(grades)])
@@ -96,7 +96,7 @@ class TestSweep:
         for at, middle in wide_intervals(curve):
             assert curve.values[at] == pytest.approx(directly(form, name, weights(middle)).mean(), abs=1e-12)
 
-    @table("edges values ends near low high t")
+    @tabled
     def test_a_plateau_is_chosen_in_its_middle(self, edges, values, ends, near, low, high, t):
         curve = Curve(np.array(edges), np.array(values), tuple(ends))
         plateau = curve.choose(**near)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from beside import table
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
@@ -36,7 +36,7 @@ WIDE = np.tile([0.0, 1.0], 10)
 """Scores of standard deviation 0.5."""
 
 
-@table("about sides doubt key")
+@tabled
 def test_what_labels_cannot_carry(about, sides, doubt, key):
     """With three negatives a list, enough judged entries are not relevant to look at a gain among them."""
     found = refused(load(**about), side("mine", WIDE, **sides), side("other", WIDE, **sides), doubt=doubt)
@@ -62,7 +62,7 @@ class TestLabels:
         part = random_only(full)
         enough = drawn >= 20
         assert len(part.qrels) == (drawn if enough else 30)
-        assert len(part.drawn) == drawn
+        assert len(part.random_queries) == drawn
         sides = side("mine", WIDE), side("other", WIDE)
         assert (refused(part, *sides) is None) == enough
         assert (part is full) == (not enough)
@@ -73,7 +73,7 @@ class TestLabels:
         batch = {"sampled": "random", "labels": {"q1": ["m", "n"], "q2": ["m"]}}
         corpus, qrels = {"m": "x", "n": "y"}, {"q1": ["m"], "q2": ["m", "n"], "q3": ["n"]}
         data = load(corpus=corpus, queries={q: q for q in qrels}, qrels=qrels, provenance=[batch])
-        assert data.how_drawn == {"q1": "by hand", "q2": "random", "q3": "by hand"}
+        assert data.sampling_by_query == {"q1": "by hand", "q2": "random", "q3": "by hand"}
 
     def test_each_pool_has_to_hold_what_the_current_one_finds(self):
         holds, misses = ({"contenders": names, "depth": 10} for names in (["mine", "other"], ["other"]))
@@ -82,7 +82,7 @@ class TestLabels:
             found = refused(random_only(data), side("mine", WIDE), side("other", WIDE))
             assert (found and found[0]) == key
 
-    @table("about word")
+    @tabled
     def test_what_is_said_of_labels_and_cannot_be_read_is_a_fault(self, about, word):
         with pytest.raises(DataError, match=word):
             load(**about)

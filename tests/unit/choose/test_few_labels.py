@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beside import table
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.fusion import parse_strategy
@@ -37,7 +37,7 @@ far behind the best the default was in it.
 """
 
 
-@table("system text behind")
+@tabled
 def test_the_table_has_what_an_independent_run_found(system, text, behind):
     table = public_table()
     at = [[one["name"] for one in table.about["collections"]].index(name) for name in ELSEWHERE]
@@ -52,7 +52,7 @@ def test_a_sum_that_was_not_run_is_compared_with_the_next_tenth_and_says_so():
 
 
 class TestSaid:
-    @table("text good")
+    @tabled
     def test_what_is_near_default_a_guess_as_the_default(self, text, good):
         assert near_default(config_of(text or DEFAULT)) is good
 
@@ -60,19 +60,19 @@ class TestSaid:
         found = advise("bm25", config_of("", "bm25"), 10, "minilm")
         assert found.verdict == "try"
         assert str(found.attempt.strategy) == DEFAULT
-        facts = found.said.facts
-        assert (found.said.key, facts["unmeasured"]) == ("public_try", True)
+        facts = found.message.facts
+        assert (found.message.key, facts["unmeasured"]) == ("public_try", True)
         assert (facts["collections"], facts["better"]) == (10, 9)
         assert facts["gained"] > 0
-        assert len(say(found.said)) <= 200
+        assert len(say(found.message)) <= 200
 
-    @table("system strategy model why")
+    @tabled
     def test_where_nothing_is_known_the_current_one_is_kept(self, system, strategy, model, why):
         config = config_of(strategy, system) if system else None
         found = advise("current", config, 10, model)
-        assert (found.verdict, found.attempt, found.said.key) == ("keep", None, why)
+        assert (found.verdict, found.attempt, found.message.key) == ("keep", None, why)
 
-    @table("system severities tagged known")
+    @tabled
     def test_what_ranks_by_facts_that_no_public_collection_has_is_kept(self, system, severities, tagged, known):
         entries = [
             {"id": str(at), "text": "t", "severity": one, "tags": [one]} for at, one in enumerate(severities)
@@ -84,7 +84,7 @@ class TestSaid:
         found = advise(system, config, 10, "minilm", facts=known)
         assert found.verdict == ("keep" if known else "try")
         if known:
-            assert (found.said.key, found.said.facts["facts"]) == ("public_lacks", known)
+            assert (found.message.key, found.message.facts["facts"]) == ("public_lacks", known)
             assert (
                 found.shown is None
             )  # so that few labels do not start from what was measured without these facts
@@ -135,7 +135,7 @@ ADVICE = {"keep": KEEP, "try": TRY}
 
 
 class TestRules:
-    @table("advice default third n leader")
+    @tabled
     def test_who_leads_by_what_is_known_and_by_labels(self, advice, default, third, n, leader):
         assert ADVICE[advice].leader(evidence(0, default, third, n)) == leader
 
@@ -148,7 +148,7 @@ class TestRules:
         assert TRY.leader(Scored.of(rows, rows), 3) == 1
         assert replace(TRY, rows=np.array([1, 3])).leader(Scored.of(rows, rows)) == 3
 
-    @table("n third advice verdict candidate public")
+    @tabled
     def test_a_keep_is_reconsidered(self, n, third, advice, verdict, candidate, public):
         own = evidence(0, -0.1, third, n)
         kept = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="keep", candidate=None)

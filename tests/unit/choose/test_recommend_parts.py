@@ -368,7 +368,7 @@ class TestParts:
         searcher = SimpleNamespace(
             search=lambda query: asked.append(query.text) or SimpleNamespace(seconds={}), degraded=0, knows=None
         )
-        dataset = SimpleNamespace(asked=lambda queries, knows: queries)
+        dataset = SimpleNamespace(with_known_intents=lambda queries, knows: queries)
         scopes = [Filters(), Filters.of({"project": "p"})]
         queries = [Query(text, filters=scopes[at // 2]) for at, text in enumerate("abcd")]
         found = latencies(

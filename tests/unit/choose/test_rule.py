@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.stats
-from beside import table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
+from tabled import tabled
 
 from steelyard_eval.choose.differences import Scored, SecondMeasurement, posterior
 from steelyard_eval.choose.public import PriorGains, table_weight
@@ -151,7 +151,7 @@ class TestRule:
         # The gate asks for t(39) at .001 = 3.313 standard errors: (3.313 * 0.2025 / 0.05)^2 = 180 queries in all.
         assert found.more == pytest.approx(140, abs=2)
 
-    @table("gains unseen gates verdict")
+    @tabled
     def test_the_verdict_on_one_candidate_of_forty_queries(self, gains, unseen, gates, verdict):
         unseen = unseen and np.tile(unseen, 20)
         found = apply_rule(expectation(np.tile(gains, 20), unseen), replace(ALL_FAMILIES, **gates))

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from beside import table
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.base import extensions as extras
@@ -29,7 +29,7 @@ def labelled(count, queries=30):
 
 
 class TestSteps:
-    @table("judged wanted key more")
+    @tabled
     def test_no_more_queries_are_asked_for_than_have_no_labels(self, judged, wanted, key, more):
         """A set that is judged as a whole is not sent to the judge."""
         (step,) = label_more_step(labelled(judged), wanted, "settle")

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from beside import table
 from command_line import done
 from scipy import stats
+from tabled import tabled
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError
@@ -106,7 +106,7 @@ class TestBounds:
         assert found.floor == -np.inf
         assert floor_for_all({"false": found}) == -np.inf
 
-    @table("lost false chosen")
+    @tabled
     def test_a_floor_in_five_digits_keeps_its_promises(self, lost, false, chosen):
         given = {"lost": lost, "false": false}
         found = floor_for_all(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from beside import table
+from tabled import tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
@@ -30,7 +30,7 @@ def space(dataset):
 
 
 class TestShapes:
-    @table("text count")
+    @tabled
     def test_every_discrete_parameter_is_varied_and_the_current_one_comes_first(self, text, count):
         found = shapes(parse_strategy(text))
         assert len(set(found)) == len(found) == count

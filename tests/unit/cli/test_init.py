@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from beside import table
 from command_line import document, done
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
@@ -77,7 +77,7 @@ class TestInit:
         assert f'pip install "steelyard @ {ORIGIN}"' in text
         assert "steelyard==" not in text
 
-    @table("record text")
+    @tabled
     def test_what_is_installed_is_named_by_the_origin_that_pip_recorded(self, monkeypatch, record, text):
         class Known:
             def read_text(self, name):
@@ -94,7 +94,7 @@ class TestInit:
         assert install.endswith('"./vendor/s-1-py3-none-any.whl[onnx]"')
         assert installing(named("vendor"), "") == ['pip install "./vendor"']
 
-    @table("text")
+    @tabled
     def test_what_is_no_fixed_origin_is_refused_and_nothing_is_written(self, folder, text):
         before = held(folder)
         with pytest.raises(ConfigError) as refused:

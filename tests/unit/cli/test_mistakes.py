@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from beside import table
 from command_line import document, done, run
+from tabled import tabled
 from written_set import write_set
 
 import steelyard_eval as sy
@@ -31,7 +31,7 @@ def tiny(tmp_path, monkeypatch):
 
 
 class TestFirstCommands:
-    @table("words told")
+    @tabled
     def test_one_message_says_what_to_write(self, tiny, words, told):
         found = run(*words)
         assert (found.exit_code, found.stdout) == (2, "")
@@ -126,7 +126,7 @@ class TestExplain:
         (tiny / "qrels.txt").write_text("fts 0 e2 1\n")
         assert "query fts: words" in run("explain", tiny, "fts").stdout
 
-    @table("word told")
+    @tabled
     def test_what_is_neither_a_query_nor_a_configuration_is_told_by_what_was_typed(self, tiny, word, told):
         """The data set is called as its folder is: this is what was typed, and no name in dataset.json."""
         mine = tiny.with_name("mine")
@@ -169,7 +169,7 @@ COMMANDS = ["search {} red", "doctor {}", "check {}", "act {} a b", "init {}", "
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@table("address")
+@tabled
 def test_a_password_in_an_address_is_never_said_again(command, address):
     told = done(*command.format(address).split(), code=2).output
     assert ("hun" in told, "set PGPASSWORD" in told) == (False, True)

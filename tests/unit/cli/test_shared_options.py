@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 import pytest
-from beside import table
 from command_line import document, done, run
+from tabled import tabled
 from written_set import write_set
 
 import steelyard
@@ -70,7 +70,7 @@ class TestCommands:
         assert Path(command[-1]).is_file()
         assert (tmp_path / "a" / "learned" / "search-weights.try.json").is_file()  # acts alone never ship
 
-    @table("words told")
+    @tabled
     def test_what_is_mistyped_is_refused_and_named(self, vault, words, told):
         found = run(*(vault if word == "{vault}" else word for word in words))
         assert (found.exit_code, found.stdout) == (2, "")

@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 import pytest
-from beside import table
 from command_line import document, done, run
+from tabled import tabled
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError
@@ -46,13 +46,13 @@ DAYS = ("2025-12-31T23:59:59Z", "2026-01-01", "2026-03-31T12:00:00Z", "2026-12-3
 
 
 class TestVault:
-    @table("filters places")
+    @tabled
     def test_a_year_a_month_or_a_day_stands_for_all_of_it(self, filters, places):
         asked = parse_filters(filters)
         entries = [*(Entry(str(at), created_at=parse_time(day)) for at, day in enumerate(DAYS)), Entry("undated")]
         assert "".join(entry.id for entry in entries if not asked.failed(entry)) == places
 
-    @table("texts rule")
+    @tabled
     def test_what_is_no_filter_is_refused(self, texts, rule):
         with pytest.raises(ConfigError, match=rule):
             parse_filters(texts)
@@ -121,7 +121,7 @@ def test_the_weights_of_the_document_are_options_and_keys(vault, tmp_path):
     assert first == second != own  # scores follow the clock, so that they are not compared
 
 
-@table("words system strategy")
+@tabled
 def test_what_is_searched_is_named_by_its_system_and_strategy(vault, words, system, strategy):
     """A weight reaches every term of its name: factors of boost, lists of rrf, and sums inside tiers."""
     shown = document("search", vault, "rotate keys", *words)
@@ -134,7 +134,7 @@ def test_what_is_searched_is_named_by_its_system_and_strategy(vault, words, syst
 
 
 class TestParameters:
-    @table("name problem")
+    @tabled
     def test_what_is_no_parameter_is_refused(self, name, problem):
         with pytest.raises(ConfigError, match=re.escape(problem)):
             find_system(name)
@@ -196,7 +196,7 @@ class TestParameters:
         with pytest.raises(ConfigError, match="endpoint for --layers"):
             layered_entries(entries, "llm")
 
-    @table("model named embedder")
+    @tabled
     def test_a_vault_is_indexed_with_the_vectors_that_a_weights_file_searches(
         self, tmp_path, monkeypatch, model, named, embedder
     ):

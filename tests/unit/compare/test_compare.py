@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from beside import table
 from command_line import document, done
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
@@ -78,7 +78,7 @@ def contenders(systems, strategies, limit, model):
 
 
 class TestContenders:
-    @table("systems strategies message")
+    @tabled
     def test_what_cannot_be_compared_is_told(self, systems, strategies, message):
         with pytest.raises(ConfigError, match=message):
             contenders(systems, strategies, 10, "minilm")
@@ -109,7 +109,7 @@ class TestContenders:
         facts = notices[0].facts
         assert (notices[0].key, facts["missing"], facts["model"]) == ("reduced", ["vector"], "none")
 
-    @table("embedder model message")
+    @tabled
     def test_weights_that_were_tuned_with_other_vectors_are_refused(self, tmp_path, embedder, model, message):
         file = tmp_path / "w.json"
         find_system("plain").config(10, model).save(file)
@@ -126,7 +126,7 @@ class TestContenders:
         ):
             sy.load(starter(), embedder="none").compare([file, "bm25"], timed=False)
 
-    @table("words")
+    @tabled
     def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(self, tmp_path, monkeypatch, words):
         monkeypatch.chdir(tmp_path)
         shutil.copytree(starter(), "mine")
@@ -224,7 +224,7 @@ class TestWithoutLabels:
         assert 'id="agreement"' in page
         assert 'id="contenders"' not in page
 
-    @table("split queries facts key told")
+    @tabled
     def test_weights_that_were_chosen_by_the_labels_that_they_are_looked_at_with(
         self, tmp_path, split, queries, facts, key, told
     ):
@@ -341,7 +341,7 @@ class TestAnswer:
         found = asked(row("fts", outcome(0.0, -0.02, 0.02, "open", wins=0, losses=0)))
         assert (found.key, found.steps) == ("equal", [])
 
-    @table("verdict old new out")
+    @tabled
     def test_no_command_replaces_the_weights_that_were_compared(self, verdict, old, new, out):
         found = asked(row("new", outcome(0.066, 0.02, 0.112, verdict)), words={"bm25": old, "new": new})
         assert found.steps[-1].command[-1] == out

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 import ir_measures
 import pandas as pd
 import pytest
-from beside import table
 from ir_measures import AP, RR, P, R, Success, nDCG
+from tabled import tabled
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.query import Query
@@ -103,11 +103,11 @@ class TestLists:
         with pytest.raises(ConfigError, match=r"'bm26'.*'bm25'.*nope\.run.*'vectr'"):
             compare(dataset, "bm26, nope.run, rrf(bm25, vectr)")
 
-    @table("text parts")
+    @tabled
     def test_a_string_is_separated_outside_brackets_and_urls(self, text, parts):
         assert split_contenders(text) == parts
 
-    @table("text label kind")
+    @tabled
     def test_a_contender_is_read_by_its_form_and_its_label(self, text, label, kind, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         Path("w.txt").write_text("{}")
@@ -196,7 +196,7 @@ class TestEndpoints:
         HttpSearch.of(f"{url}?q={{query}}&limit={{limit}}").ask(Query(hostile), 3)
         assert seen == [(hostile, 3)]
 
-    @table("status text rule")
+    @tabled
     def test_an_answer_that_cannot_be_used_ends_the_comparison_with_the_query(
         self, dataset, serve, status, text, rule
     ):
@@ -208,7 +208,7 @@ class TestEndpoints:
         with pytest.raises(MachineError, match="cannot be reached"):
             compare(dataset, "http://127.0.0.1:9/search?q={query}")
 
-    @table("text rule")
+    @tabled
     def test_an_endpoint_that_cannot_be_asked_is_refused_before_anything_runs(self, text, rule):
         with pytest.raises(ConfigError, match=rule):
             read(text)

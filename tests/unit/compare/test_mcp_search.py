@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from beside import table
+from tabled import tabled
 
 from steelyard.base import errors
 from steelyard.base.errors import ConfigError, DataError, MachineError
@@ -87,7 +87,7 @@ def test_a_server_is_measured_as_a_function_with_its_lists(dataset, lists, serve
     assert "results[*].id" in place
 
 
-@table("form place")
+@tabled
 def test_the_form_of_arguments_and_answers_is_guessed_and_told(server, form, place):
     ids, notices = asked(server(form))
     assert ids == [entry.id for entry in LONG[3:0:-1]]
@@ -115,7 +115,7 @@ class TestServers:
         (notice,) = notices
         assert "no limit" in notice
 
-    @table("form error rule")
+    @tabled
     def test_what_cannot_be_used_ends_with_one_message(self, server, form, error, rule):
         with pytest.raises(getattr(errors, error), match=rule):
             asked(server(form), timeout=2.0 if form in ("silent", "chatter", "pinging") else 30.0)
@@ -157,7 +157,7 @@ class TestServers:
         assert "failed" in str(found.value) or "ended" in str(found.value)
         assert not any(key[at : at + 6] in str(found.value) for at in range(len(key) - 5))
 
-    @table("text rule")
+    @tabled
     def test_a_server_that_cannot_be_asked_is_refused_before_anything_runs(self, text, rule):
         with pytest.raises(ConfigError, match=rule):
             read(text)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from beside import table
+from tabled import tabled
 from written_set import write_set
 
 import steelyard_eval as sy
@@ -56,14 +56,14 @@ WORTH = {0: 0, 1: 1, "second": SECOND, "first of five": 1 / sum(1 / log2(place +
 
 
 class TestValues:
-    @table("qrels run right")
+    @tabled
     def test_a_run_has_the_values_that_are_right_by_hand(self, qrels, run, right, tmp_path):
         dataset = world(tmp_path / "w", qrels, ["004", "4", 'a,b_"c"#1'])
         found = compare(dataset, run_of(tmp_path, run), embedder="none", verify=True)
         assert list(values_of(found).values()) == pytest.approx([WORTH[one] for one in right], abs=1e-12)
         assert max(filter(None, differences(found).values()), default=0) < 1e-9
 
-    @table("qrels run place")
+    @tabled
     def test_what_cannot_be_counted_is_refused_by_its_line(self, qrels, run, place, tmp_path):
         with pytest.raises(DataError, match=place):
             compare(world(tmp_path / "w", qrels), run_of(tmp_path, run), embedder="none")
@@ -123,7 +123,7 @@ class TestEqualScores:
         assert means == pytest.approx([FIFTH] * 3)
         assert alone.result.row("steep").against.verdict == again.result.row("steep").against.verdict
 
-    @table("strategy")
+    @tabled
     def test_a_recorded_list_keeps_its_order_under_every_fusion_of_it_alone(self, made, strategy):
         found = compare(made[0], {"x": strategy}, recording=made[2])
         assert list(values_of(found, "x").values()) == pytest.approx([FIFTH] * 8)

@@ -8,8 +8,8 @@ from functools import reduce
 from pathlib import Path
 
 import pytest
-from beside import table
 from jsonschema import Draft202012Validator
+from tabled import tabled
 
 import steelyard
 from steelyard.base.errors import ConfigError, MachineError
@@ -117,13 +117,13 @@ class TestBadFiles:
         with pytest.raises(ConfigError, match=r"weights file .*is"):
             SearchConfig.load(tmp_path / "w.json.gz")
 
-    @table("text fragment")
+    @tabled
     def test_text_that_is_no_configuration(self, path, text, fragment):
         message = refused(path, text.replace("LONG", "9" * 5000).replace("DEEP", "[" * 100_000))
         assert fragment in message
         assert message.startswith("weights file 'search-weights.json'")
 
-    @table("keys value fragment")
+    @tabled
     def test_a_bad_value_is_named_with_its_place(self, path, keys, value, fragment):
         assert fragment in refused(path, json.dumps(changed(*keys, value=value)))
 
@@ -179,7 +179,7 @@ def adapted(system, feedback):
 
 
 class TestFeedback:
-    @table("weighed feedback tfidf others")
+    @tabled
     def test_the_semantic_weight_follows_the_rate_of_feedback(self, weighed, feedback, tfidf, others):
         """Without vectors both move every other weight; with them the documented one does, and the shipped one
         holds the weight of vectors and never falls below a quarter.
@@ -223,7 +223,7 @@ class TestFeedback:
         moved = adapt(config, Feedback(40, 0), AdaptiveRule())
         assert weights(moved.strategy) == pytest.approx({"tfidf": 1.0, "fts": 0.0})
 
-    @table("strategy")
+    @tabled
     def test_a_strategy_the_rule_does_not_fit_is_refused_however_little_feedback_there_is(self, strategy):
         config = replace(DOCUMENTED.config(), strategy=parse_strategy(strategy))
         with pytest.raises(ConfigError, match=r"write a weighted_sum"):

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from beside import table
 from command_line import run
 from sklearn.metrics import cohen_kappa_score
+from tabled import tabled
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
@@ -185,7 +185,7 @@ AROUND = {
 
 
 class TestLines:
-    @table("file line field value rule")
+    @tabled
     def test_a_broken_line_is_one_fault(self, tiny, file, line, field, value, rule):
         content = AROUND[file].format(line.replace("DEEP", "[" * 100_000))
         [fault] = faults_after(tiny, {"qrels.txt": "q1 0 e1 1\n", file: content})
@@ -202,7 +202,7 @@ class TestLines:
         assert ("0xff" in fault.value, fault.value.split()[-1]) == (True, str(column))
         assert "UTF-8" in fault.rule
 
-    @table("change field value rule")
+    @tabled
     def test_a_field_of_the_manifest_is_wrong(self, tiny, change, field, value, rule):
         [fault] = faults_after(tiny, {"dataset.json": MANIFEST | change})
         assert (fault.file, fault.line, fault.field) == ("dataset.json", 0, field)
@@ -427,7 +427,7 @@ def changed(records, changes):
 
 
 class TestNotices:
-    @table("entries queries qrels counts")
+    @tabled
     def test_what_may_be_meant_otherwise_is_counted(self, tiny, entries, queries, qrels, counts):
         write(tiny, "qrels.txt", qrels or QRELS)
         told = notices(tiny, corpus=changed(ENTRIES, entries), queries=changed(QUERIES, queries))
@@ -447,7 +447,7 @@ class TestNotices:
         (told,) = notices(tiny, corpus=[bare[0] | {"front_matter": {}, "titel": "x"}, *bare[1:]])
         assert told.endswith("'title' by 'titel'?") and "'front_matter', 'titel';" in told
 
-    @table("changes asked as_of told")
+    @tabled
     def test_the_clock_is_the_latest_date(self, tiny, changes, asked, as_of, told):
         write(tiny, "dataset.json", {"name": "tiny"})
         write(tiny, "queries.jsonl", jsonl([QUERIES[0] | {"asked_at": asked}, QUERIES[1]]))
@@ -458,7 +458,7 @@ class TestNotices:
         assert told in dataset.notices[0] and len(dataset.notices) == 1
 
 
-@table("template text")
+@tabled
 def test_fields_are_filled_in_once_and_a_line_of_empty_fields_is_left_out(template, text):
     assert render(template, Entry("e1", title="{text}", text="Hi", tags=("a", "b"))) == text
 
@@ -509,14 +509,14 @@ class TestBeir:
         places = [("corpus.jsonl", 1, "id"), ("qrels/test.tsv", 2, "entry"), ("qrels/test.tsv", 3, "")]
         assert [(f.file, f.line, f.field) for f in check(beir).faults] == places
 
-    @table("report asked found")
+    @tabled
     def test_none_is_the_report_split_else_all(self, tiny, report, asked, found):
         write(tiny, "dataset.json", MANIFEST | ({"report_split": report} if report else {}))
         assert " ".join(q.id for q in load(tiny).split(*filter(None, [asked]))) == found
         with pytest.raises(DataError, match=r"split 'x'; valid:"):
             load(tiny).split("x")
 
-    @table("splits tune holdout")
+    @tabled
     def test_queries_that_weights_are_tuned_on_and_those_held_out(self, tiny, splits, tune, holdout):
         names = [name.strip("-") for name in splits.split()]
         write(tiny, "queries.jsonl", jsonl({"id": f"q{n}", "text": "t", "split": s} for n, s in enumerate(names)))
@@ -567,7 +567,7 @@ def checked(folder, qrels):
     return faults or {query: dict(own) for query, own in report.dataset.qrels.items()}
 
 
-@table("qrels right")
+@tabled
 def test_every_line_of_labels_is_read_or_refused_by_its_number(qrels, right, tmp_path):
     found = checked(tmp_path, qrels)
     assert json.loads(json.dumps(found)) == right

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beside import table
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.memory.query import Query
@@ -49,11 +49,11 @@ class TestUnits:
         queries = [Query(text, id=str(at), group=group) for at, (text, group) in enumerate(asked)]
         assert unit_numbers(queries).tolist() == [0, 1, 0, 0, 0, 0, 0]
 
-    @table("one other")
+    @tabled
     def test_the_same_question_in_another_dress(self, one, other):
         assert normalised_text(one) == normalised_text(other)
 
-    @table("one other")
+    @tabled
     def test_different_questions(self, one, other):
         assert normalised_text(one) != normalised_text(other)
 

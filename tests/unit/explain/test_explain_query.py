@@ -51,7 +51,7 @@ def only(found):
 def test_the_list_is_what_live_search_answers_and_contributions_in_order_give_its_scores(space, query, strategy):
     config = find_system("plain").config(10, space.model).with_strategy(parse_strategy(strategy))
     entries = only(explain(space, query, config))["entries"]
-    asked = next(q for q in space.dataset.asked(space.dataset.queries) if q.id == query)
+    asked = next(q for q in space.dataset.with_known_intents(space.dataset.queries) if q.id == query)
     hits = space.searcher(config).search(asked).hits
     assert hits
     assert [(e["rank"], e["id"], e["score"]) for e in entries] == [(h.rank, h.entry.id, h.score) for h in hits]
@@ -116,7 +116,7 @@ def test_what_was_found_and_not_ranked_and_who_was_not_asked_are_told_from_what_
     made = dataset(tmp_path / "b", entries, {"text": "cache"}, {"b": 1})
     found = only(explain(made, "q", "tiered(fts, min_results=1, then=bm25)", embedder="none"))
     assert 'none of "cache"' in found["missing"][0]["why"]
-    assert found["unasked"] == ["bm25"]
+    assert found["skipped_retrievers"] == ["bm25"]
 
 
 @tabled
@@ -329,7 +329,7 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_is_cut_at_the_limit():
         return facts | {"signals": signals, "contributions": terms}
 
     about = {"label": "mine", "role": "only", "strategy": "bm25", "system": "mine", "metrics": None, "limit": 2}
-    about |= {"depths": {}, "unasked": [], "finish": [], "intent": "", "matched": "", "ranked": 7}
+    about |= {"depths": {}, "skipped_retrievers": [], "finish": [], "intent": "", "matched": "", "ranked": 7}
     block = _listed({**about, "entries": [entry(at, 0.0) for at in (1, 2, 3)]}, {"text": "x"})
     assert block.heads == ["rank", "entry", "grade", "score", "bm25", "title"]
     assert [row[1] for row in block.rows] == ["e1", "e2"]

@@ -44,13 +44,13 @@ def found_in(dataset, fields):
 
 def test_a_healthy_index_finds_all_of_them(dataset):
     found = ask_known_items(dataset, "bm25", embedder="none")
-    assert (found["asked"], found["missed"]) == (200, 0)
+    assert (found["questions"], found["missed"]) == (200, 0)
     assert found["sentence"].startswith("bm25 misses 0") and found["sentence"].endswith("(0%).")
 
 
 def test_a_field_that_is_not_indexed_is_named(dataset):
     found = ask_known_items(dataset, found_in(dataset, ["text"]), embedder="none")
-    asked = {row["kind"]: (row["asked"], row["missed"]) for row in found["kinds"]}
+    asked = {row["kind"]: (row["questions"], row["missed"]) for row in found["kinds"]}
     assert asked["field text"][1] == 0
     why = asked["field why"]
     assert why[1] > 0.9 * why[0]
@@ -84,11 +84,11 @@ def test_entries_without_a_sentence_are_left_out(dataset):
 
 
 def test_the_command_asks():
-    assert document("check", starter(), "--known-items", "--current", "bm25")["known_items"]["asked"] > 100
+    assert document("check", starter(), "--known-items", "--current", "bm25")["known_items"]["questions"] > 100
 
 
 @tabled
 def test_notes_of_scripts_without_blanks_are_asked_for_and_found(dataset, language, notes):
     entries = tuple(Entry(f"n{at}", title="", text=text) for at, text in enumerate(notes))
     found = ask_known_items(replace(dataset, entries=entries), "bm25", embedder="none")
-    assert (found["asked"], found["missed"]) == (3, 0), language
+    assert (found["questions"], found["missed"]) == (3, 0), language

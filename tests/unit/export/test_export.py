@@ -116,30 +116,34 @@ def test_the_numbers_of_echovault_rank_as_its_merge_does():
 
 def facts(table, query):
     """id -> (importance, hours, severity, tags, domain) and the query's tags and domain, read from the table."""
-    clock = table.asked.numbers["clock"][query]
+    clock = table.query_facts.numbers["clock"][query]
     about = {}
     for at, id_ in enumerate(table.entries):
-        number = {name: table.about.numbers[name][at] for name in ("importance", "updated_at", "created_at")}
+        number = {name: table.entry_facts.numbers[name][at] for name in ("importance", "updated_at", "created_at")}
         born = number["created_at"] if math.isnan(number["updated_at"]) else number["updated_at"]
-        words = {name: labels.words[labels.codes[at]] for name, labels in table.about.labels.items()}
-        tags = set(table.about.tags.codes[table.about.tags.offsets[at] : table.about.tags.offsets[at + 1]])
+        words = {name: labels.words[labels.codes[at]] for name, labels in table.entry_facts.labels.items()}
+        tags = set(
+            table.entry_facts.tags.codes[
+                table.entry_facts.tags.offsets[at] : table.entry_facts.tags.offsets[at + 1]
+            ]
+        )
         hours = 0.0 if math.isnan(born) else max(0.0, (clock - born) / 3600)
         importance = 5.0 if math.isnan(number["importance"]) else number["importance"]
         about[id_] = (importance, hours, words["severity"], tags, words["domain"])
-    asked = table.asked.tags
+    asked = table.query_facts.tags
     own = set(asked.codes[asked.offsets[query] : asked.offsets[query + 1]])
-    labels = table.asked.labels["domain"]
+    labels = table.query_facts.labels["domain"]
     return about, own, labels.words[labels.codes[query]]
 
 
 def recent(table):
     """The same table, a thousand times younger, so that 69 hours make a difference."""
-    clock = table.asked.numbers["clock"][0]
+    clock = table.query_facts.numbers["clock"][0]
     numbers = {
         name: clock - (clock - values) / 1000 if name.endswith("_at") else values
-        for name, values in table.about.numbers.items()
+        for name, values in table.entry_facts.numbers.items()
     }
-    return replace(table, about=replace(table.about, numbers=numbers))
+    return replace(table, entry_facts=replace(table.entry_facts, numbers=numbers))
 
 
 def test_the_arguments_of_moltnet_rank_as_its_formula_does():

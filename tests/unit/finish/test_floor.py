@@ -56,10 +56,10 @@ def test_bm25_lies_between_0_and_its_bound_and_cosines_between_minus_1_and_1():
     tf = 4 * 2.2 / (4 + 1.2 * (0.25 + 0.75 * 4 / 2.5))
     assert by_id["a"] == pytest.approx(0.5 * tf / 2.2 + 0.5 * (1 + 1) / 2, abs=1e-6)
     assert by_id["d"] == pytest.approx(0.5 * 0 + 0.5 * (-1 + 1) / 2, abs=1e-6)
-    assert found.table.asked.numbers["high bm25"].tolist() == [pytest.approx(bound(2, 4))]
+    assert found.table.query_facts.numbers["high bm25"].tolist() == [pytest.approx(bound(2, 4))]
     # words that no entry has count in the bound
     found = searcher(FUSED).search(Query("lock", matched="lock zebra", asked_at=0.0))
-    assert found.table.asked.numbers["high bm25"].tolist() == [pytest.approx(bound(2, 4) + bound(0, 4))]
+    assert found.table.query_facts.numbers["high bm25"].tolist() == [pytest.approx(bound(2, 4) + bound(0, 4))]
 
 
 def test_the_scale_does_not_move_with_what_else_is_found():
@@ -109,7 +109,7 @@ def test_a_table_that_does_not_know_the_ends_is_refused():
 
 @tabled
 def test_live_search_asks_for_the_ends_that_the_strategy_or_a_stage_reads(strategy, stages, read):
-    numbers = searcher(strategy, *stages).search("lock").table.asked.numbers
+    numbers = searcher(strategy, *stages).search("lock").table.query_facts.numbers
     assert {name.removeprefix("high ") for name in numbers if name.startswith("high ")} == set(read)
 
 

@@ -22,7 +22,7 @@ def test_false_answers_are_tested_by_sign(came, went, asked, verdict):
     found = sign_test_increase("gate_false_answers", now, before, asked, 0.04)
     assert found.verdict == verdict
     budget = 0.04 if verdict == "inconclusive" else None
-    facts = {"now": 10 - went + came, "asked": asked, "before": 10, "budget": budget}
+    facts = {"now": 10 - went + came, "of": asked, "before": 10, "budget": budget}
     assert facts.items() <= found.facts.items()
     if came > went:
         p = stats.binomtest(came, came + went, 0.5, alternative="greater").pvalue

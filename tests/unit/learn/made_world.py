@@ -34,8 +34,8 @@ def made(strategy="weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)", seed=0
         entry=np.tile(np.arange(CANDIDATES, dtype=np.int32), QUERIES),
         columns=columns,
         positions={name: np.ones(size, dtype=np.int32) for name in columns},
-        about=NO_FACTS,
-        asked=NO_FACTS,
+        entry_facts=NO_FACTS,
+        query_facts=NO_FACTS,
     )
     config = find_system("plain").config(10).with_strategy(parse_strategy(strategy))
     queries = [Query(name, id=name) for name in table.queries]

@@ -290,7 +290,7 @@ def test_the_names_of_the_schema_are_read_as_protobuf_allows(small, tmp_path):
 @pytest.mark.parametrize("begin", ["soon", None, 0, True, 10**25, [START, 0]])
 def test_a_search_without_a_time_says_that_it_is_its_time(small, tmp_path, begin):
     found = gathered(small, tmp_path, traced("otel", begin, begin, begin), "otel")
-    assert found.record["aside"] == {TIMELESS: 1}
+    assert found.record["rejected"] == {TIMELESS: 1}
 
 
 # Odd input

@@ -86,10 +86,10 @@ def test_the_verdict_stands_after_enough_pairs_that_leave_little_open():
     made = duel([0.5] * pairs, worth, range(pairs))
     seen = np.full(pairs, np.nan)
     seen[: MIN_PAIRS - 1] = 1.0
-    assert not made.standing(seen).stands
+    assert not made.standing(seen).is_settled
     assert made.standing(seen).more >= 1
     seen[:] = 1.0
-    assert made.standing(seen).stands
+    assert made.standing(seen).is_settled
     assert made.standing(seen).more == 0
 
 
@@ -105,8 +105,8 @@ def test_pairs_are_those_of_any_list_by_query_and_id():
     bare = replace(sy.load(starter()).dataset, qrels={})
     found = pairwise_estimate({"a": [["y", "x"], ["z"]], "b": [["x"], []]}, asked, bare, "minilm").contest
     assert found.query.tolist() == [0, 0, 1]
-    assert found.worth == pytest.approx(np.array([[1 / np.log2(3), 1, 1], [1, 0, 0]]))
-    assert reciprocal(found.worth) == pytest.approx(np.array([[1 / 3, 1 / 2, 1 / 2], [1 / 2, 0, 0]]))
+    assert found.discount == pytest.approx(np.array([[1 / np.log2(3), 1, 1], [1, 0, 0]]))
+    assert reciprocal(found.discount) == pytest.approx(np.array([[1 / 3, 1 / 2, 1 / 2], [1 / 2, 0, 0]]))
 
 
 def test_grades_are_shares_of_the_highest():
@@ -163,7 +163,7 @@ def test_judging_ends_when_the_verdict_stands(session):
     while (pair := session.next) is not None:
         session.give(3 if pair[1].encode()[-1] % 4 == 0 else 0)
         asked += 1
-    assert session.standing.stands
+    assert session.standing.is_settled
     assert asked <= len(session.pool)
     found = labelling_state(session)
     assert found["sentence"].endswith("That stands, so no pair is asked.")

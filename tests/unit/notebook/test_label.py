@@ -113,12 +113,12 @@ class TestScreen:
     def test_how_far_it_is_uses_the_number_that_recommend_prints(self, data, blank, tmp_path):
         """Of 20 labelled queries (docs/start.md) none has a label: the labels are the pairs of the first 20."""
         session = Session(blank, tmp_path, random=True)
-        pairs = sum(len(pairs) for pairs in [*session.asked.values()][:20])
+        pairs = sum(len(pairs) for pairs in [*session.pairs_by_query.values()][:20])
         found = labelling_state(session)
         assert found["drawn"]["needed"] == 20
         assert found["drawn"]["pairs"] == pairs
         assert Screen(session).to_json(found)["progress"].startswith("query 1 of 20, about ")
-        for pair in next(iter(session.asked.values())):
+        for pair in next(iter(session.pairs_by_query.values())):
             session.give(1, pair=pair)
         assert labelling_state(session)["sentence"].startswith("Query 2 of 20, about ")
         session.decided = SavedRun(1, "", "recommend", RunFacts(verdict="try", labels_needed=31))
@@ -145,7 +145,7 @@ class TestSession:
         query, entry = line["query"], line["entry"]
         about = {
             "dataset": session.pool.dataset.path.name,
-            "asked": texts[1],
+            "query_text": texts[1],
             "digest": line["digest"],
             "drawn": False,
         }
@@ -346,7 +346,7 @@ class TestCommand:
         for name in ("qrels.txt.bak", "dataset.json.bak"):
             assert (unstated / name).exists()
         assert load(unstated).qrels["q2"] == {"m1": 1}
-        assert load(unstated).how_drawn == {"q1": "random", "q2": "by hand"}
+        assert load(unstated).sampling_by_query == {"q1": "random", "q2": "by hand"}
         assert "to use them" not in judged(*words, keys="q").stdout
 
     def test_the_hash_of_dataset_json_is_that_of_the_labels_and_counts_are_left_out(self, unstated):
@@ -466,7 +466,7 @@ def test_the_widget_answers_with_the_next_pair(data, tmp_path, monkeypatch):
         judge._answer(None, {"do": do, "pair": of, **more, "number": len(sent) + 1}, None)
     assert [(one["to"], one["given"]) for one in sent] == [(1, 0), (2, 1), (3, 1), (4, 0)]
     assert sent[0]["card"]["pair"] == pair == sent[3]["card"]["pair"]
-    assert "cursor" in sent[2]["told"]  # a key that was pressed twice grades nothing else
+    assert "cursor" in sent[2]["message"]  # a key that was pressed twice grades nothing else
     json.dumps(sent, allow_nan=False)
     assert judge.to_frame().empty
 
@@ -545,8 +545,8 @@ class TestDrawn:
         now = load(folder)
         assert done.changed == []
         assert now.qrels.keys() == {*queries}
-        assert (now.drawn, now.how_drawn[drawn]) == ({drawn}, "random")
-        assert {how for query, how in now.how_drawn.items() if query != drawn} == {"by hand"}
+        assert (now.random_queries, now.sampling_by_query[drawn]) == ({drawn}, "random")
+        assert {how for query, how in now.sampling_by_query.items() if query != drawn} == {"by hand"}
         assert self.open(folder, tmp_path / "j").next[0] != drawn  # drawn once, and not again
         for step in done.undo.split(" && "):
             shutil.copy(*shlex.split(step)[1:])
@@ -565,7 +565,7 @@ class TestDrawn:
         apply(pairs)
         now = load(folder)
         assert now.sampled == "duel"
-        assert (now.drawn, now.how_drawn) == ({drawn}, {drawn: "random", other: "duel"})
+        assert (now.random_queries, now.sampling_by_query) == ({drawn}, {drawn: "random", other: "duel"})
 
     def test_labels_that_were_drawn_are_kept_and_their_queries_not_drawn_again(self, folder, tmp_path):
         queries = [query.id for query in load(folder).split("all")]

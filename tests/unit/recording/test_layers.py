@@ -151,7 +151,7 @@ def asked(folder, system, intents):
     """The intents that a recording of a system holds."""
     out = folder / f"{system}-{intents}".replace(":", ".")
     bench(folder, intents).record(out, system)
-    labels = read(next(out.iterdir())).asked.labels["intent"]
+    labels = read(next(out.iterdir())).query_facts.labels["intent"]
     return [labels.words[code] for code in labels.codes.tolist()]
 
 

@@ -134,10 +134,10 @@ def test_some_queries_of_a_recording_keep_their_own_facts(dataset):
     table = random_table(np.random.default_rng(3), columns=("fts", "vector"))
     tags = TagSets.of([("a", "b"), (), ("c",), ("b",)], {})
     queries = table.queries[:4]
-    asked = replace(only(table, queries).asked, tags=tags)
-    some = only(replace(only(table, queries), asked=asked), [queries[2], queries[0], queries[1]])
-    assert some.asked.tags.offsets.tolist() == [0, 1, 3, 3]
-    assert some.asked.tags.codes.tolist() == [2, 0, 1]
+    asked = replace(only(table, queries).query_facts, tags=tags)
+    some = only(replace(only(table, queries), query_facts=asked), [queries[2], queries[0], queries[1]])
+    assert some.query_facts.tags.offsets.tolist() == [0, 1, 3, 3]
+    assert some.query_facts.tags.codes.tolist() == [2, 0, 1]
     assert some.offsets.tolist() == np.cumsum([0, *np.diff(table.offsets)[[2, 0, 1]]]).tolist()
 
 

@@ -201,7 +201,7 @@ def same(one, other):
     for mine, theirs in (
         (one.columns, other.columns),
         (one.positions, other.positions),
-        (one.asked.numbers, other.asked.numbers),
+        (one.query_facts.numbers, other.query_facts.numbers),
     ):
         assert mine.keys() == theirs.keys()
         for name, values in mine.items():

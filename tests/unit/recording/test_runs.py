@@ -171,7 +171,7 @@ def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):
         "for _ in range(10): keep(data, result)"
     )
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    made = render(replace(document(), answer=Answer("told", {"text": "x"})))
+    made = render(replace(document(), answer=Answer("plain_text", {"text": "x"})))
     call = [sys.executable, "-c", code, str(folder), made]
     for process in [subprocess.Popen(call, env=environ) for _ in range(3)]:
         assert process.wait() == 0

@@ -42,7 +42,7 @@ def test_parts_together_are_what_one_part_is():
     whole = join(queries, [0.0] * 3, lists, scorers, None)
     parts = [part(queries[at : at + 1], lists[at : at + 1], scorers) for at in range(3)]
     found = complete(parts, queries, [0.0] * 3, None, None)
-    assert found.about == NO_FACTS
+    assert found.entry_facts == NO_FACTS
     assert (found.entries, found.queries) == (whole.entries, whole.queries) == (tuple("abcde"), ("1", "2", "3"))
     for name in ("offsets", "entry"):
         assert getattr(found, name).tolist() == getattr(whole, name).tolist()

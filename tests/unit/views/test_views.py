@@ -128,7 +128,7 @@ def test_a_short_table_has_the_choice_what_is_used_today_the_best_other_and_what
 
 
 def test_notes_are_few_and_those_of_the_data_set_come_last():
-    said = [Message("told", {"text": f"number {at}"}) for at in range(5)]
+    said = [Message("plain_text", {"text": f"number {at}"}) for at in range(5)]
     made = result(notices=[*said, Message("lsa", {"kind": "minilm"})])
     first = terminal.noted(made)
     assert [text for text in first if "number" in text] == ["number 0", "number 1"]
