@@ -363,7 +363,7 @@ def identity(config: SearchConfig) -> dict[str, object]:
     return {
         **reading.identity(),
         "embedded": reading.recipe,
-        "rewritten": reading.rewrite.__name__ if config.rewrite else unchanged.__name__,
+        "rewritten": reading.rewrite.__name__ if config.rewrite and reading.rewrite != unchanged else "as_asked",
         **{name: kind.values(retrievers[name]) for name, kind in kinds.items() if kind.parameters},
         "field_weights": {name: dict(settings.field_weights) for name, settings in retrievers.items()},
         "filters": {name: settings.filters for name, settings in retrievers.items()},

@@ -172,7 +172,7 @@ def words_or(text: str) -> str:
     return " OR ".join(map(fts_quote, unique_words(text)))
 
 
-def no_directory(uri: str) -> str:
+def itself(uri: str) -> str:
     """The URI: no entry lies in another."""
     return uri
 
@@ -210,7 +210,7 @@ class Reading:
     """By retriever, the entries of the corpus that it may return, where these are not all."""
     valid_only: bool = False
     """Whether only entries whose validity window contains the query's clock are searched."""
-    directory: Callable[[str], str] = no_directory
+    directory: Callable[[str], str] = itself
     """The URI whose abstract and overview stand for the entry at a URI."""
 
     def __post_init__(self) -> None:

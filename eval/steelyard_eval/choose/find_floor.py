@@ -210,7 +210,7 @@ def floor_for_recall_loss(lists: ScoredResults, share: float) -> FloorBound:
     if len(queries) < MIN_QUERIES_FOR_FLOOR or units < MIN_GROUPS:
         raise ConfigError(
             f"a floor needs {MIN_QUERIES_FOR_FLOOR} labelled queries of {MIN_GROUPS} groups with results; "
-            f"{len(queries)} of {units} groups do; label more queries"
+            f"here are {len(queries)} of {units} groups; label more queries"
         )
     floors = np.unique(np.quantile(lists.score, np.linspace(0, 1, CANDIDATE_FLOORS)))
     lost = lists.recall_loss(floors)

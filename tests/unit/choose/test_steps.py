@@ -89,7 +89,7 @@ class TestReplacedFiles:
         out = Path("w.json")
         for held in ("mine 1", "mine 2"):
             out.write_text(held)
-            assert write_weights({out: weights("bm25")}) == ["w.json: replaced; to undo: cp w.json.bak w.json"]
+            assert write_weights({out: weights("bm25")}) == ["w.json: replaced; undo: cp w.json.bak w.json"]
             assert Path("w.json.bak").read_text() == held
         # the same search, whenever it was chosen: nothing is lost, so the copy stays
         out.write_text(json.dumps(weights("bm25").to_json() | {"provenance": {"by": "hand"}}))
@@ -104,7 +104,7 @@ class TestReplacedFiles:
             {Path("vector.json"): None, Path("bm25.json"): None, Path("new.json"): weights("bm25")}
         )
         (line,) = lines
-        assert line.endswith("to undo: cp vector.json.bak vector.json")
+        assert line.endswith("undo: cp vector.json.bak vector.json")
         assert sorted(path.name for path in Path().glob("*.json*")) == ["new.json", "vector.json.bak"]
 
     def test_of_which_other_data_set_a_file_was_is_said(self):

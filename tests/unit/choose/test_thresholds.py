@@ -46,7 +46,7 @@ class TestBounds:
     def test_what_a_floor_loses(self):
         own = lists([[(0.9, True), (0.4, True), (0.3, False)], [(0.2, False)], [(0.5, True)]])
         # the first list loses none, one and both of its two; the second has none to lose; the third its only one
-        assert own.lost(np.array([0.0, 0.5, 0.95])).tolist() == [[0.0, 0.5, 1.0], [0.0, 0.0, 1.0]]
+        assert own.recall_loss(np.array([0.0, 0.5, 0.95])).tolist() == [[0.0, 0.5, 1.0], [0.0, 0.0, 1.0]]
         assert own.best.tolist() == [0.9, 0.2, 0.5]
 
     def test_the_bound_is_students_on_the_mean_with_one_loss_added(self):
@@ -72,9 +72,9 @@ class TestBounds:
         assert (apart.units, together.units) == (100, 20)
 
     def test_too_few_labels_are_refused_with_their_number(self):
-        with pytest.raises(ConfigError, match=r"40 labelled.*39 do"):
+        with pytest.raises(ConfigError, match=r"40 labelled.*here are 39"):
             floor_for_recall_loss(lists([[(0.5, True)]] * 39 + [[(0.5, False)]] * 10), 0.1)
-        with pytest.raises(ConfigError, match=r"10 groups.*of 1;"):
+        with pytest.raises(ConfigError, match=r"10 groups.*here are 50 of 1 groups"):
             floor_for_recall_loss(lists([[(0.5, True)]] * 50, [0] * 50), 0.1)
 
     @pytest.mark.parametrize(("share", "needed"), [(0.1, 22), (0.05, 45), (0.2, 11)])
@@ -175,7 +175,7 @@ class TestFloors:
         out.write_text(json.dumps(weights))
         moved = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False)
         assert [said.facts["changed"] for said in moved.result.notices if said.key == "other_scale"] == [True]
-        assert "What is shown where nothing fits" in moved.report(tmp_path / "report")[0].read_text()
+        assert "Unanswerable queries" in moved.report(tmp_path / "report")[0].read_text()
         assert result.provenance.data.judged == 50
 
     def test_promises_that_exclude_each_other_are_told(self, tmp_path):

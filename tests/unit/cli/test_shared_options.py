@@ -231,7 +231,7 @@ class TestHelp:
 
     def test_quiet_is_silent_but_for_errors(self):
         words = ("compare", starter(), "bm25,echovault")
-        assert "note: all share" in run(*words).stderr
+        assert "note: all use" in run(*words).stderr
         assert run(*words, "-q").stderr == ""
         assert run("-q", *words).stderr == ""
         assert "note:" in run(*words).stderr  # it lasts for one command

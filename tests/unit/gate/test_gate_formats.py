@@ -84,7 +84,7 @@ def test_markdown_has_no_markup_but_ours_and_shows_little_at_once(found, verdict
     shown = page.partition("<details>")[0]
     assert len(shown.splitlines()) <= 10
     if verdict == "fail":
-        assert re.search(r"-0\.\d{3} nDCG@10 against the baseline, 95% sure of -0\.\d{3} to -0\.\d{3}", shown)
+        assert re.search(r"-0\.\d{3} nDCG@10 against the baseline \(-0\.\d{3} to -0\.\d{3}, 95% sure", shown)
         assert shown.count("1.00 → ") == 3
     assert ("lost most" in shown) is (verdict in ("fail", "inconclusive"))
 

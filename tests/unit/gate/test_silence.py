@@ -60,4 +60,4 @@ def test_a_gate_that_starts_to_answer_what_has_no_answer_fails(folder, tmp_path)
     done(*words, "--update", "--because", "begun")
     assert len(json.loads(base.read_text())["contenders"][0]["answered"]) == 0
     config.save(weights)
-    assert "26 of 26 questions" in " ".join(done(*words, code=1).output.split())
+    assert "26 of 26 unanswerable" in " ".join(done(*words, code=1).output.split())

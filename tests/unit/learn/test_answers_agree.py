@@ -19,7 +19,7 @@ from steelyard_eval.result.structs import Message, Row
 
 STARTER = load(starter())
 RESULTS = 2_000  # of each of the commands; learn says what recommend does
-STATED = re.compile(r"([+-]?\d\.\d{3}) nDCG@10 .*, 95% sure of ([+-]?\d\.\d{3}) to ([+-]?\d\.\d{3}); (.*)")
+STATED = re.compile(r"([+-]?\d\.\d{3})[^(]*\(([+-]?\d\.\d{3}) to ([+-]?\d\.\d{3}), 95% sure; ([^)]*)\)")
 ODDS = re.compile(r"(?:(less than 1|1|2) in ([\d,]+)) that it is (worse|better)")
 
 
@@ -59,7 +59,7 @@ def test_gain_interval_and_odds_are_of_one_distribution(command):
     for _ in range(RESULTS):
         gain, sentence, degrees = command(rng)
         if gain.worse is None or gain.high - gain.low > 1:  # a single unit, nothing varies, or nothing is known
-            assert "sure of" not in sentence
+            assert "95% sure" not in sentence
             continue
         if STATED.search(sentence) is None:  # equal on every query
             assert gain.mean == 0
@@ -86,9 +86,9 @@ def check_words(told, gain):
     ("gain", "told_so", "never"),
     [
         # 0.9 + 1.96 * .1 = 1.096, and metrics lie in [0, 1], so no difference is more than 1
-        (Gain.of(0.9, 0.1), "+0.704 to +1.000; less", "1.096"),
+        (Gain.of(0.9, 0.1), "+0.704 to +1.000, 95% sure; less", "1.096"),
         # of two queries that tie: t(.975, 1) = 12.706, times sqrt(.65^2 / 1 / 2) = .4596, is 5.84: no news
-        (Gain.within(difference_interval([0.0, 0.0]), 2), "", "sure of"),
+        (Gain.within(difference_interval([0.0, 0.0]), 2), "", "95% sure"),
         # +0.0051 [-0.0282, 0.0384] was printed with "1 in 12"; the error is .0333 / 1.96 = .017, Phi(-.3) .38
         (Gain.of(0.0051, 0.017), "; 2 in 5 that", "1 in 12"),
     ],

@@ -166,7 +166,7 @@ def test_judging_ends_when_the_verdict_stands(session):
     assert session.standing.is_settled
     assert asked <= len(session.pool)
     found = labelling_state(session)
-    assert found["sentence"].endswith("That stands, so no pair is asked.")
+    assert found["sentence"].endswith("Settled: no more labels needed.")
     assert found["sentence"].startswith(f"Of {len(session.pool.labels)} usual strategies and systems ")
     folder = session.pool.dataset.path
     told = [f"steelyard recommend {folder}", f"steelyard judge {folder} --random"]  # not all queries have labels

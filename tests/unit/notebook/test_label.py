@@ -419,7 +419,7 @@ class TestOtherSets:
     @pytest.mark.parametrize(
         ("asked", "words", "why"),
         [
-            (["of it", "and"], ["apples", "pears", "plums", "nuts"], "there, and asks '"),
+            (["of it", "and"], ["apples", "pears", "plums", "nuts"], "there, and '"),
             (["more", "it and of"], ["roads", "rails", "ships", "planes"], "have another text here"),
             ([], ["roads"], ""),  # before queries are typed
         ],

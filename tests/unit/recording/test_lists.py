@@ -100,7 +100,7 @@ def test_what_a_recording_of_lists_cannot_be_asked_is_refused(dataset, runs, rec
         (lambda: recommend(dataset, recording=recording), "--current: dense, words"),
         (lambda: compare(dataset, "echovault", recording=recording), r"\(dense, words\);"),
         (lambda: compare(dataset, "rrf(wrods, dense)", recording=recording), "fusion 'wrods'; did"),
-        (lambda: compare(other, recording=recording), "set with hash"),
+        (lambda: compare(other, recording=recording), "is of the data set"),
         (lambda: Searcher(Vault(":memory:"), found.config), "search cannot query"),
         (lambda: only(only(table, [dataset.queries[0].id]), [dataset.queries[7].id]), "in the recording"),
         (lambda: save_lists(dataset, {"far": lambda query: [("a", 0.1), ("b", 0.7)]}, out), "larger score"),
