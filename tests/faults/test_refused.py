@@ -78,7 +78,7 @@ def nested(levels, opening="[", closing="]"):
     return partial(STRICT_JSON.decode, opening * levels + ("1" if opening != "[" else "") + closing * levels)
 
 
-TWICE = "the key 'a' stands there twice"
+TWICE = "duplicate key 'a'"
 ODD_ENTRIES = (
     *(Entry(id_) for id_ in (7, "", "a\x1fb", "a b", "a\n", "\ud800")),
     *(Entry("a", title=1), Entry("a", text="\udc80"), Entry("a", tags="abc"), Entry("a", tags=(1,))),

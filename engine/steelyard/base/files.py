@@ -60,7 +60,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     record = dict(pairs)
     if len(record) < len(pairs):
         [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the key {quote(twice)} stands there twice; keep one of the two")
+        raise ValueError(f"duplicate key {quote(twice)}; keep one of the two")
     return record
 
 

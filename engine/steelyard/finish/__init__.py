@@ -259,7 +259,7 @@ def explain_rescore(table: SignalTable, scores: Floats, stages: Sequence[Stage],
 
 
 def floor_that_emptied(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> str:
-    """Which floor left nothing of the list of the table's only query, in words; empty where none did."""
+    """The floor that emptied the only query's list, in words; empty where none did."""
     for i, stage in enumerate(stages):
         if isinstance(stage, Floor) and len(rows := finish(table, scores, stages[:i]).row):
             best, floor = float(stage.scores(table)[rows].max()), f"the floor is {number_text(stage.least)}"

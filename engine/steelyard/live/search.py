@@ -363,7 +363,7 @@ class Searcher:
         sources = self._sources
         names = sorted(signals, key=lambda name: (name in DEPENDENT, name))
         if how := sources.approximate(names):
-            raise ConfigError(f"a recording is exact, and this store is searched by {how}; open it without hnsw")
+            raise ConfigError(f"cannot record an approximate search ({how}); open the store without hnsw")
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
         scorers = {name: sources.scorer(name) for name in names if name in SCORERS}
         lists: list[Lists] = []

@@ -242,7 +242,7 @@ class ReadableStore(Protocol):
     """What is kept of it until it changes."""
 
     def seen_by(self, visible: Filters) -> ReadableStore:
-        """The store as a caller sees it who may see these entries alone: as if there were no others.
+        """The store restricted to the visible entries; hidden ones change no score, count, order or message.
 
         What stands outside moves no score, count, order or message. Latency is not promised.
         """
@@ -319,7 +319,7 @@ class ReadableStore(Protocol):
         """
 
     def expect(self, space: Space, vectors: Sequence[Vectors]) -> None:
-        """Say that these vectors are asked for next: their products can be computed at once. Changes no result."""
+        """Hint: these vectors come next, so their products can be computed at once. Changes no result."""
 
     def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
         """Ids of the entries in scope with a text or details and without a vector in these spaces, ascending."""

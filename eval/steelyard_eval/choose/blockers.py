@@ -55,7 +55,7 @@ DRAWN = frozenset({"label_queries", "draw_more", "draw"})  # remedies that are l
 
 @dataclass(frozen=True)
 class ContenderScores:
-    """What one contender shows on the Q labelled queries."""
+    """Per-query scores of one contender on the Q labelled queries."""
 
     # label, config: its name, and its configuration where it is more than lists
     label: str

@@ -80,7 +80,7 @@ def promises_of(text: str) -> dict[str, float]:
         try:
             promises[name] = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
         except ValueError:
-            raise ConfigError(f"{quote(written)} is no share; write 10% or 0.1") from None
+            raise ConfigError(f"{quote(written)} is not a share; write 10% or 0.1") from None
         if not 0 < promises[name] < 1:
             raise ConfigError(f"{name} is {quote(promises[name])}; write a share between 0 and 1, such as 0.1")
     return promises

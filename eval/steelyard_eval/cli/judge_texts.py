@@ -78,7 +78,7 @@ def _unlabelled(session: Session) -> str:
     without = sum(one.grade is None for one in session.given.values())
     none = f"; {counted(without, 'answer has', 'answers have')} no grade" if without else ""
     waiting = len(session.waiting)
-    wait = f"; {counted(waiting, 'answer waits', 'answers wait')} until the query is judged in full"
+    wait = f"; {counted(waiting, 'label is', 'labels are')} pending until the query is fully labelled"
     return f"{none}{wait if waiting else ''}"
 
 

@@ -196,7 +196,7 @@ def serve(
     explore: Interleave the list with that of another configuration; see --share. The word drawn draws weights.
     share: Of searches interleaved.
     client: What the log calls who asks; by default the client's own name.
-    http: Serve on this port of this machine, for who has the token, and not over standard input.
+    http: Serve on this port of 127.0.0.1, with a token, instead of standard input.
     set_: hnsw=EF: search vectors by the HNSW index of a database, with this ef_search.
 
     Examples

@@ -118,7 +118,7 @@ def distinct(readers: Iterable[Callable[[], NamedConfig | ListContender]]) -> li
     labels = [contender.label for contender in contenders]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
-        raise ConfigError(f"{', '.join(twice)} is named twice; write label= before one of them")
+        raise ConfigError(f"duplicate label {', '.join(twice)}; rename one: label=CONTENDER")
     if not contenders:
         raise ConfigError("there is nothing to compare; name a system or a strategy")
     return contenders

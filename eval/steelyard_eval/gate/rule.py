@@ -11,7 +11,7 @@ inconclusive  anything else
 
 So the limit of a drop follows its spread: A may fall by 1.7 standard errors with 40 queries. A fixed limit catches
 more of the drops with a wide spread, and blocks as many more of the changes that are neither better nor worse.
-Lists that end at 10 have nDCG@10 alone as A. How often the rule blocks what is as good and catches what is worse:
+For lists that end at place 10, A is nDCG@10. How often the rule blocks what is as good and catches what is worse:
 docs/gate.md.
 
 The power in closed form: under a true drop the t statistic follows Student's noncentral distribution, whose

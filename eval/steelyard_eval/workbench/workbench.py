@@ -188,7 +188,7 @@ class Workbench:
         latency : float
             Choose only what takes half of the searches at most so many milliseconds.
         embedding_calls : float
-            Choose only what embeds at most so many of 100 queries.
+            Only candidates that embed at most so many of 100 queries (0: no vectors).
         """
         from steelyard_eval.choose.recommend import recommend
 

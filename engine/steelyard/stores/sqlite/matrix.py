@@ -157,7 +157,7 @@ class Matrix:
         return np.concatenate([self.base.rowids, self.tail.rowids])
 
     def expect(self, vectors: Sequence[Vectors]) -> None:
-        """These are asked for next, in this order: their products are computed many at a time."""
+        """Hint: these come next, in this order; their products are computed many at a time."""
         self._expected.clear()
         self._expected.update({v.tobytes(): v for v in vectors if SHORTEST_VECTOR < length_of(v) < LONGEST_VECTOR})
 

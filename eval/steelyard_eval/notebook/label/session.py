@@ -52,8 +52,8 @@ class Session:
     pool: What is judged.
     folder: Where judgments are kept; what is there already is continued.
     judge: The name of the judge: letters, digits, ``.``, ``_``, ``-``.
-    second_to: Judge what another judge has judged, shuffled anew and without seeing the grades; ten of the labelled
-        pairs of the data set where there is no such judge; empty to judge the pool.
+    second_to: Judge what another judge has judged, shuffled anew and without seeing the grades; ten labelled pairs
+        of the data set where there is no such judge; empty to judge the pool.
     now: The time in seconds UTC.
     random: The queries are drawn at random, and their grades are labels once they are judged in full.
     labelled: Ask of queries that had been drawn before, too, what has no label; they come last.
