@@ -20,7 +20,7 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.compare.result import categories
-from steelyard_eval.compare.score_scales import of_scales, weightless
+from steelyard_eval.compare.score_scales import of_scales, undated, weightless
 from steelyard_eval.datasets.labels import sampling_notice
 from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.measures.paired import difference_interval, mean_intervals, paired
@@ -185,6 +185,7 @@ def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> I
     yield from choice.candidates.skipped
     space, about = choice.source.space, [config for config in (decided.picked, choice.current.config) if config]
     yield from (Message("layer_stands_in", {"layer": layer}) for layer in (space.stood_in(about) if space else ()))
+    yield from undated(dataset, about)
     yield from choice.only.notices if choice.only else ()
     if dataset.second or proven:  # a bias of the labels is one that no fold shows
         yield judged_twice(dataset)

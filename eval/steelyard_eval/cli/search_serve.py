@@ -117,6 +117,8 @@ def search(
             shown = showing.rows(result, own.content)
         trees = [result.explain(hit) for hit in result.hits] if explain else []
         notes = [*result.notes, *_search_notes(searcher, result, intent)]
+        if not (options["system"] or options["weights"] or options["strategy"]):
+            notes.append(f"ranked by {DEFAULT}, the default; name --weights or --system for another ranking")
         document: dict[str, Any] = {"system": searcher.config.name, "strategy": str(result.strategy)}
         document |= {"embedding_calls": result.embedding_calls, "degraded": result.degraded}
         document |= {"notes": notes, "hits": shown}

@@ -22,7 +22,7 @@ from steelyard_eval.common.configurations import NamedConfig, Setting
 from steelyard_eval.common.console import bar
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.score_scales import ProgressSummary, of_configuration, summary_of
+from steelyard_eval.compare.score_scales import ProgressSummary, of_configuration, summary_of, undated
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import Measure
@@ -223,6 +223,7 @@ class Runner:
             yield Message("recorded_lists")
         for layer in self.space.stood_in(row.config for row in configs) if self.space else ():
             yield Message("layer_stands_in", {"layer": layer})
+        yield from undated(self.dataset, [row.config for row in configs])
         recipe = embedder.recipe if embedder else None
         reading = [row for row in configs if recipe is not None and "vector" in row.config.retrievers]
         if others := [row.label for row in reading if find_system(row.config.name).reading.recipe != recipe]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, TypedDict
 
@@ -46,6 +46,12 @@ def summary_of(progress: Progress) -> ProgressSummary:
         "full_search": int((step == LAST).sum()),
         "without_result": int((progress.ranked[asked] == 0).sum()),
     }
+
+
+def undated(dataset: Dataset, configs: Sequence[SearchConfig]) -> Iterator[Message]:
+    """That recency takes entries without a date for new, where one of these ranks by it."""
+    if any("recency" in config.effective.signals for config in configs) and dataset.undated:
+        yield Message("undated", {"count": dataset.undated, "entries": len(dataset.entries)})
 
 
 MAX_SCALE_RATIO = 2.0

@@ -49,6 +49,7 @@ SENTENCES: dict[str, str] = {
     "{labels:semicolons}",
     "layer_stands_in": "no entry has vectors of the layer {layer} (l0: abstracts, l1: overviews, l2: full entries); layered "
     "search (cortex_mem) uses the vectors of the text",
+    "undated": "{count} of {entries} entries have no date; recency ranks them as new",
     "unclassified": "{labels:semicolons}: queries have no intent, so all use the default; see --intents given",
     "cached": "latencies leave out the embedding of queries by {model}: the vectors come from the cache",
     "other_scale": "{label}: the floor was measured on another scale: <<the model is {now}, and was "
