@@ -50,8 +50,9 @@ def summary_of(progress: Progress) -> ProgressSummary:
 
 def undated(dataset: Dataset, configs: Sequence[SearchConfig]) -> Iterator[Message]:
     """That recency takes entries without a date for new, where one of these ranks by it."""
-    if any("recency" in config.effective.signals for config in configs) and dataset.undated:
-        yield Message("undated", {"count": dataset.undated, "entries": len(dataset.entries)})
+    none = sum(entry.created_at is None and entry.updated_at is None for entry in dataset.entries)
+    if none and any("recency" in config.effective.signals for config in configs):
+        yield Message("undated", {"count": none, "entries": len(dataset.entries)})
 
 
 MAX_SCALE_RATIO = 2.0

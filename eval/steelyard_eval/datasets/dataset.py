@@ -157,11 +157,6 @@ class Dataset:
         }
 
     @property
-    def undated(self) -> int:
-        """How many entries have no date, which recency takes for new."""
-        return sum(entry.created_at is None and entry.updated_at is None for entry in self.entries)
-
-    @property
     def random_queries(self) -> frozenset[str]:
         """The labelled queries that stand for the others, as far as dataset.json says it."""
         return frozenset(query for query, how in self.sampling_by_query.items() if how in RANDOM_SAMPLES)

@@ -89,23 +89,24 @@ def apply(session: Session) -> Applied:
     files: dict[Path, str | bytes] = {file: qrels_text(now).encode()} if added or changed else {}
     if files or session.counted()[1]:
         files |= _stated(session, file.name, qrels_text(now) if files else None)
-    copies = {path: backup_path(path) if path.is_file() else None for path in files}
-    # the copies first: wherever it is killed, no label is lost
-    kept: dict[Path, str | bytes] = {copy: read_bytes(path) for path, copy in copies.items() if copy}
-    write_texts({**kept, **files})
-    return Applied([*kept, *files], added, changed, copies)
+    return _written(files, added, changed)
 
 
 def _second(session: Session) -> Applied:
     """Give the data set what a second judge said, beside the first labels, which stay."""
-    file, held = session.pool.dataset.path / SECOND_LABELS, session.pool.dataset.second
+    now = {query: dict(row) for query, row in session.pool.dataset.second.items()}
     given = {pair: one.grade for pair, one in session.given.items() if one.grade is not None}
-    now = {query: dict(row) for query, row in held.items()}
     for (query, entry), grade in given.items():
         now.setdefault(query, {})[entry] = grade
-    copy = backup_path(file) if file.is_file() else None
-    write_texts({**({copy: read_bytes(file)} if copy else {}), file: qrels_text(now)})
-    return Applied([*([copy] if copy else []), file], [*given], [], {file: copy})
+    return _written({session.pool.dataset.path / SECOND_LABELS: qrels_text(now)}, [*given], [])
+
+
+def _written(files: Mapping[Path, str | bytes], added: list[Pair], changed: list[Pair]) -> Applied:
+    """Write the files, and the copies of what they replace first: wherever it is killed, no label is lost."""
+    copies = {path: backup_path(path) if path.is_file() else None for path in files}
+    kept: dict[Path, str | bytes] = {copy: read_bytes(path) for path, copy in copies.items() if copy}
+    write_texts({**kept, **files})
+    return Applied([*kept, *files], added, changed, copies)
 
 
 def _stated(session: Session, name: str, labels: str | None) -> dict[Path, str | bytes]:

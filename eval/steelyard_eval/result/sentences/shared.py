@@ -5,7 +5,7 @@ from __future__ import annotations
 _AND_WRITE = "label the {left:queries} without labels and write new ones (about {more} in all)"
 _SO_MANY = "label about {more:more_queries}"
 _MOVED = (
-    "<<; move {vectors:and} out of the folder>><< (they do not cover new queries: then use --embedder "
+    "<<; move {vectors:and} out of the folder>><< (they do not cover new queries: then use "
     "{embedders:either}, or tune again with lsa)>>"
 )
 _COUNTS = "p is {p:number}, and {p_holm:number} after Holm's correction for {tried} contenders"
