@@ -1,10 +1,9 @@
 """Does a recommendation keep what it promises? `make evidence`: real collections, many splits, resumable.
 
 Parts: `recommend` as a whole procedure, over all families, against each system, preset and fusion as the current
-configuration; the `odds` and the range that it prints, beside what the choice gains on all queries; what a `few`
-labels choose among the usual contenders; and whether `floors` keep what they promise. Every recording, matrix and
-row is a file under --folder; a run that was broken off, by --minutes or otherwise, goes on from there and prints
-what there is.
+configuration; the `odds` and the range that it prints, beside what the choice gains on all queries; and what a
+`few` labels choose among the usual contenders. Every recording, matrix and row is a file under --folder; a run that
+was broken off, by --minutes or otherwise, goes on from there and prints what there is.
 """
 
 import os
@@ -19,7 +18,6 @@ import time
 from pathlib import Path
 
 import evidence_few
-import evidence_floors
 from evidence_matrices import FUSIONS, Collection
 from evidence_odds import odds_row, odds_table
 from evidence_rows import GROUPS, Differences, recommend_row, recommend_table
@@ -29,7 +27,7 @@ from steelyard_eval.candidates.families import PRESETS
 CURRENTS = (*PRESETS, *FUSIONS)
 SIZES = {"recommend": (15, 25, 40, 100, 400), "odds": (15, 25, 40, 100, 200)}
 """Labelled queries."""
-PARTS = ("recommend", "odds", "few", "floors", "all")
+PARTS = ("recommend", "odds", "few", "all")
 
 
 class Folder:
@@ -88,14 +86,10 @@ def made(folder, asked, part):
     elif part == "odds":
         rows = family_rows(folder, groups, part, odds_row, asked.draws)
         yield part, rows, odds_table(rows)
-    elif part == "few":
+    else:
         every = evidence_few.pools(folder.path)
         rows = evidence_few.few_rows(folder, every, asked.chosen)
         yield part, rows, "\n\n".join(evidence_few.tables(every, rows))
-    else:
-        for embedder in ("recorded", "lsa"):
-            rows = evidence_floors.floor_rows(folder, embedder, asked.chosen)
-            yield f"{part}.{embedder}", rows, f"vectors {embedder}\n{evidence_floors.floor_table(rows)}"
 
 
 def main():
@@ -103,7 +97,7 @@ def main():
     parser.add_argument("--folder", type=Path, default=Path("reports/evidence"), help="recordings, matrices, rows")
     parser.add_argument("--minutes", type=float, default=1e9, help="after which no new row is begun")
     parser.add_argument("--draws", type=int, default=60, help="splits of every row of the whole procedure")
-    parser.add_argument("--chosen", type=int, default=200, help="draws of labels, of few and of floors")
+    parser.add_argument("--chosen", type=int, default=200, help="draws of labels, of few")
     parser.add_argument("--part", choices=PARTS, default="all")
     parser.add_argument("--only", default="", metavar="NAME,NAME", help="these collections of each group")
     parser.add_argument("--json", action="store_true", help="print one JSON document")

@@ -41,7 +41,7 @@ def test_the_machine_and_its_versions_are_told(report):
 
 
 def test_every_case_has_us_and_a_peer_with_times_and_ratios(report):
-    groups = {"fixed", "replay", "evaluation", "search", "keywords", "vectors", "layers", "tuning"}
+    groups = {"replay", "evaluation", "search", "keywords", "vectors", "layers", "tuning"}
     assert {case["group"] for case in report["cases"]} == groups
     for case in report["cases"]:
         rows = [r for r in report["rows"] if (r["group"], r["case"]) == (case["group"], case["case"])]
