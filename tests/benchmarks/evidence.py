@@ -2,8 +2,8 @@
 
 Parts: `recommend` as a whole procedure, over all families, against each system, preset and fusion as the current
 configuration; the `odds` and the range that it prints, beside what the choice gains on all queries; and what a
-`few` labels choose among the usual contenders. Every recording, matrix and row is a file under --folder; a run that
-was broken off, by --minutes or otherwise, goes on from there and prints what there is.
+`few` labels choose among the usual contenders. Every recording, matrix and row is a file under --folder; a run
+that was broken off, by --minutes or otherwise, goes on from there and prints what there is.
 """
 
 import os

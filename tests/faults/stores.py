@@ -2,7 +2,7 @@
 
     python tests/faults/stores.py [--minutes 5] [--goal 20000] [--fresh] [--only NUMBER]
 
-A piece of work is one store of STEELYARD_STORES, copied, with bytes of one file changed, cut, doubled or moved.
+A piece of work is one store of STEELYARD_STORES, copied, with bytes of one file changed, cut or doubled.
 """
 
 import os
@@ -10,6 +10,8 @@ import random
 import shutil
 import tempfile
 from pathlib import Path
+
+import fuzz
 
 from steelyard.base.errors import SteelyardError
 from steelyard_eval.extensions.importers import load_store
@@ -23,24 +25,6 @@ SOURCES = (
 )
 
 
-def changed(raw, chance):
-    at, size = chance.randrange(len(raw) + 1), chance.choice((1, 4, 64, 1024))
-    piece = raw[at : at + size]
-    ways = (
-        lambda: raw[:at] + bytes(chance.randrange(256) for _ in piece) + raw[at + size :],
-        lambda: raw[:at],
-        lambda: raw[:at] + piece * 3 + raw[at + size :],
-        lambda: raw[:at] + raw[at + size :],
-        lambda: raw.replace(piece, b"\0" * len(piece), 3) if piece else b"",
-        lambda: (
-            raw[:at]
-            + chance.choice((b"9" * 400, b"NaN", b"\xff\xfe", b"[" * 2000, b"\\ud800", b"null"))
-            + raw[at:]
-        ),
-    )
-    return chance.choice(ways)()
-
-
 def work(number):
     chance = random.Random(number)  # noqa: S311 -- no secret
     source = ROOT / SOURCES[number % len(SOURCES)]
@@ -52,7 +36,7 @@ def work(number):
             shutil.copy2(source, copy)
         files = sorted(path for path in [copy, *copy.rglob("*")] if path.is_file())
         target = chance.choice(files)
-        target.write_bytes(changed(target.read_bytes(), chance))
+        target.write_bytes(fuzz.mutate_bytes(chance, target.read_bytes()))
         try:
             load_store(copy)
         except SteelyardError as error:

@@ -141,18 +141,6 @@ def results(n):
     return render(Result("compare", answer, Provenance("t", DataFacts("x")), rows))
 
 
-HELD = {
-    "entries": lambda n: [Entry(f"e{at}", "token") for at in range(n)],
-    "unknown fields": lambda n: [Entry("e", "token", extra={name: [name] for name in named(n)})],
-}
-
-
-MEMORIES = {
-    "files": lambda n: {f"session/s/{at}.md": "token" for at in range(n)},
-    "layers": lambda n: {f"session/{at}/.abstract.md": "token" for at in range(n)},
-}
-
-
 def database(name, columns, values):
     def make(path, n):
         with closing(sqlite3.connect(path)) as db, db:
@@ -161,12 +149,6 @@ def database(name, columns, values):
                 db.execute(f"INSERT INTO {name} VALUES ({written(values, at)})")
 
     return make
-
-
-MEMBERS = {
-    "members": lambda n: gzip.compress(b"a") * n,
-    "padding": lambda n: gzip.compress(b"a") + b"\0" * 1000 * n,
-}
 
 
 def read_ubi_log(path):
@@ -216,57 +198,54 @@ def stored(entries):
     return make
 
 
-def laid_out(what, kind, read):
-    return {f"{what}, {name}": (kind, text_of(*parts), read) for name, parts in DATA[what].items()}
+def texts(group, kind, read):
+    """The rows of a group; those of a folder begin with the name of their file."""
+    for name, own in DATA[group].items():
+        one = text_of(*own[kind in ("set", "folder") :])
+        make = one if kind in ("text", "file") else lambda n, own=own, one=one: {own[0]: one(n)}
+        yield f"{group}, {name}", (kind, make, read)
 
 
+FEW = {"session/s/a.md": "token"}
 CASES = {
-    **{
-        f"set, {name}": ("set", lambda n, own=own: {own[0]: text_of(*own[1:])(n)}, check)
-        for name, own in DATA["set"].items()
-    },
+    **dict(texts("set", "set", check)),
+    **dict(texts("json", "text", STRICT_JSON.decode)),
+    **dict(texts("log", "file", lambda path: read_log(path, KNOWN, 2e9))),
+    **dict(texts("act", "file", lambda path: append_act(path, "none", "m1", "accepted"))),
+    **dict(texts("ubi", "file", read_ubi_log)),
+    **dict(texts("run", "file", read_run)),
+    **dict(texts("judgments", "file", read_judgments)),
+    **dict(texts("answer", "text", read_answer)),
+    **dict(texts("store", "folder", lambda path: load_store(next(path.iterdir())))),
     **{f"weights, {name}": ("file", weights(*own), SearchConfig.load) for name, own in DATA["weights"].items()},
-    "weights, nested": ("file", text_of(["[", ""]), SearchConfig.load),
-    **laid_out("json", "text", STRICT_JSON.decode),
-    **laid_out("log", "file", lambda path: read_log(path, KNOWN, 2e9)),
-    "an act looks for its impression": (
-        "file",
-        text_of(*DATA["an act looks for its impression"]),
-        lambda path: append_act(path, "none", "m1", "accepted"),
-    ),
+    **{f"database, {name}": ("place", database(*own), load_store) for name, own in DATA["database"].items()},
+    **{
+        f"memories, {what}": (
+            "folder",
+            lambda n, of=of: FEW | {written(of, at): "token" for at in range(n)},
+            open_dataset,
+        )
+        for what, (of,) in DATA["memories"].items()
+    },
     **{
         f"what followed, {what}": ("text", make, lambda events: list(search_outcomes(events, Corpus(ENTRIES))))
         for what, make in SESSIONS.items()
     },
+    "weights, nested": ("file", text_of(["[", ""]), SearchConfig.load),
     "names that begin alike": ("text", lambda n: n, read_names),
-    **laid_out("ubi", "file", read_ubi_log),
-    **laid_out("run", "file", read_run),
     "baseline": ("file", baseline, lambda path: load_baseline(path, "")),
-    "judgments": ("file", text_of(*DATA["judgments"]), read_judgments),
     "results": ("file", results, load_result),
     "a recording": ("folder", recording, load_recording),
-    **{f"vault, {what}": ("place", stored(make), read_vault) for what, make in HELD.items()},
-    "a model": ("text", model, LsaEmbedder.from_arrays),
-    **{
-        f"memories, {what}": ("folder", lambda n, make=make: {"session/s/a.md": "token", **make(n)}, open_dataset)
-        for what, make in MEMORIES.items()
-    },
-    **{
-        f"store, {name}": (
-            "folder",
-            lambda n, own=own: {own[0]: text_of(*own[1:])(n)},
-            lambda path, own=own: load_store(path / own[0].partition("/")[0]),
-        )
-        for name, own in DATA["store"].items()
-    },
-    **{f"store, {name}": ("place", database(*own), load_store) for name, own in DATA["database"].items()},
-    "the folders of a program": (
-        "folder",
-        projects,
-        lambda path: list(homes({"BASIC_MEMORY_CONFIG_DIR": str(path)})),
+    "vault, entries": ("place", stored(lambda n: [Entry(f"e{at}", "token") for at in range(n)]), read_vault),
+    "vault, unknown fields": (
+        "place",
+        stored(lambda n: [Entry("e", "token", extra={name: [name] for name in named(n)})]),
+        read_vault,
     ),
-    **laid_out("answer", "text", read_answer),
-    **{f"gzip, {what}": ("text", make, unpacked) for what, make in MEMBERS.items()},
+    "a model": ("text", model, LsaEmbedder.from_arrays),
+    "folders": ("folder", projects, lambda path: list(homes({"BASIC_MEMORY_CONFIG_DIR": str(path)}))),
+    "gzip, members": ("text", lambda n: gzip.compress(b"a") * n, unpacked),
+    "gzip, padding": ("text", lambda n: gzip.compress(b"a") + b"\0" * 1000 * n, unpacked),
 }
 """Name -> where it lies (a text is read as it is made), how it is made of a size, and its reader."""
 
