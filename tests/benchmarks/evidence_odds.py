@@ -12,20 +12,13 @@ import numpy as np
 from evidence_few import contenders_of, default_of
 from evidence_rows import LOSS, USUAL, priors_of, splits
 
+from steelyard_eval.choose import rule
 from steelyard_eval.choose.few_labels import FewLabelCandidates, decide_with_public_prior
 from steelyard_eval.choose.public import PublicGains
-from steelyard_eval.choose.rule import (
-    ALL_FAMILIES,
-    OVER_FUSION,
-    OVER_RETRIEVER,
-    OVER_SYSTEM,
-    Expectation,
-    apply_rule,
-)
 
 BINS = (0.0, 0.02, 0.1, 0.2, 0.4, 1.0)
 FEWEST = 20  # draws of a cell that is told
-KINDS = {OVER_SYSTEM: "system", OVER_RETRIEVER: "retriever", OVER_FUSION: "fusion"}
+KINDS = {rule.OVER_SYSTEM: "system", rule.OVER_RETRIEVER: "retriever", rule.OVER_FUSION: "fusion"}
 
 
 def odds_row(own, rest, current, n, draws):
@@ -33,15 +26,15 @@ def odds_row(own, rest, current, n, draws):
     rows, variance, default = contenders_of(own, rest)
     shown = PublicGains(np.array([one.metric.mean[one.keys.index(default_of(one))] for one in rest]))
     likely = shown.likely and current != "weighted sum, half"
-    priors, usual, found = priors_of(rest, own.keys), USUAL.get(current, OVER_FUSION), []
+    priors, usual, found = priors_of(rest, own.keys), USUAL.get(current, rule.OVER_FUSION), []
     for labelled, _ in splits(own.queries, n, draws) if n <= own.queries / 2 else ():
         evidence = own.evidence(labelled, priors)
         elsewhere = evidence.prior_metric.mean[rows]
         known_gain = elsewhere - elsewhere[rows.tolist().index(default)]
         few = FewLabelCandidates(rows, known_gain, variance, default, favoured=likely)
-        expect = Expectation(evidence, usual)
-        first = apply_rule(expect, ALL_FAMILIES)
-        decision, _ = decide_with_public_prior(first, expect, ALL_FAMILIES, few, n)
+        expect = rule.Expectation(evidence, usual)
+        first = rule.apply_rule(expect, rule.ALL_FAMILIES)
+        decision, _ = decide_with_public_prior(first, expect, rule.ALL_FAMILIES, few, n)
         if decision.candidate is None:
             found.append([decision.verdict])
             continue

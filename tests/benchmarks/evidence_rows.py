@@ -9,16 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
+from steelyard_eval.choose import rule
 from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.public import PriorGains, table_weight
-from steelyard_eval.choose.rule import (
-    ALL_FAMILIES,
-    OVER_FUSION,
-    OVER_RETRIEVER,
-    OVER_SYSTEM,
-    Expectation,
-    apply_rule,
-)
 
 GROUPS = {
     "chosen on": ("cacm", "cranfield", "scifact", "locomo", "madial"),
@@ -26,8 +19,8 @@ GROUPS = {
 }
 """The collections that the rule was chosen on, and those that it was confirmed on."""
 LOSS = 0.001
-USUAL = dict.fromkeys(("fts", "bm25", "vector", "cortex_mem"), OVER_RETRIEVER)
-USUAL |= dict.fromkeys(("echovault", "moltnet", "soleri", "spec_kit", "echo"), OVER_SYSTEM)
+USUAL = dict.fromkeys(("fts", "bm25", "vector", "cortex_mem"), rule.OVER_RETRIEVER)
+USUAL |= dict.fromkeys(("echovault", "moltnet", "soleri", "spec_kit", "echo"), rule.OVER_SYSTEM)
 """By current configuration; others are fusions. Cortex-Mem is a search by vectors where there are no layers."""
 
 
@@ -124,8 +117,9 @@ def recommend_row(own, others, current, n, count):
     priors = priors_of(others, own.keys) if others else None
     rows = []
     for labelled, unseen in splits(own.queries, n, count):
-        found = apply_rule(
-            Expectation(own.evidence(labelled, priors), USUAL.get(current, OVER_FUSION)), ALL_FAMILIES
+        found = rule.apply_rule(
+            rule.Expectation(own.evidence(labelled, priors), USUAL.get(current, rule.OVER_FUSION)),
+            rule.ALL_FAMILIES,
         )
         rows.append((found, *_gains(own, found.candidate, unseen), found.bound >= own.metric.mean.max() - 1e-9))
     return _verdicts(rows) if rows else {}

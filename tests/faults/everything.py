@@ -33,6 +33,8 @@ ROOT = HERE.parents[1]
 KILLS = 6
 """Kills in a piece of work."""
 TABLE = "everything.md"
+SETTLED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SOURCE_DATE_EPOCH": "1780000000"}
+"""A child is forked from a process of one thread; the date is in the weights file."""
 
 
 BACKWARDS = (
@@ -190,19 +192,26 @@ PAIRS = {
 }
 
 
-def race(root, start, *pair):
+def begun(start):
+    """A new place that holds what a start has made."""
+    place = Path(tempfile.mkdtemp(dir=root(), prefix="race-"))
+    shutil.copytree(root() / start, place / "out")
+    (place / "data").symlink_to(root() / "data")
+    return place
+
+
+def race(start, *pair):
     """Both commands from one starting shot; their codes and what they said, and what the vault holds."""
-    place = Path(tempfile.mkdtemp(dir=root, prefix="race-"))
-    shutil.copytree(root / start, place / "out")
-    (place / "data").symlink_to(root / "data")
+    place = begun(start)
     shot, trigger = os.pipe()
     children = [os.fork() or _run(place, words, number, shot, trigger) for number, words in enumerate(pair)]
     os.close(shot)
     os.close(trigger)  # both read its end
     codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
     said = [(place / f"err{number}").read_text() for number in range(len(pair))]
-    if pair[1][0] == "search" and not json.loads((place / "out1").read_text() or "{}").get("hits"):
-        raise kill.LostError("the search found nothing")
+    right(
+        pair[1][0] != "search" or json.loads((place / "out1").read_text() or "{}").get("hits"), "nothing is found"
+    )
     state = states.vault_state(place / "out")
     shutil.rmtree(place)
     return codes, said, state
@@ -212,12 +221,7 @@ def _run(place, words, number, shot, trigger):
     code = 99
     try:
         os.close(trigger)
-        os.chdir(place)
-        for target, name in ((1, f"out{number}"), (2, f"err{number}")):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), target)
-        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__  # also where pytest holds them
-        os.read(shot, 1)
-        states.main(list(words))
+        kill.run_in(place, words, f"out{number}", f"err{number}", lambda: os.read(shot, 1))
     except SystemExit as ended:
         code = ended.code or 0
     finally:
@@ -227,7 +231,7 @@ def _run(place, words, number, shot, trigger):
 def two_at_once(rng, label=None):
     label = label or rng.choice(sorted(PAIRS))
     start, *pair = PAIRS[label]
-    codes, said, state = race(root(), start, *pair)
+    codes, said, state = race(start, *pair)
     right(set(codes) <= {0, 4}, f"{label}: {codes} {said}")
     right(not any(one.strip().count("\n") or "Traceback" in one for one in said), f"{label}: {said}")
     right(state == alone(label), f"{label}: the vault holds something else than after one run")
@@ -237,14 +241,10 @@ def two_at_once(rng, label=None):
 @functools.cache
 def alone(label):
     start, *pair = PAIRS[label]
-    place = Path(tempfile.mkdtemp(dir=root(), prefix="alone-"))
-    shutil.copytree(root() / start, place / "out")
-    with contextlib.redirect_stdout(sys.stderr):
+    with contextlib.redirect_stdout(sys.stderr), contextlib.chdir(begun(start)):
         for words in pair:
-            states.command(
-                *(root() / word if word == "data" else place / word if "/" in word else word for word in words)
-            )
-    return states.vault_state(place / "out")
+            states.command(*words)
+        return states.vault_state(Path("out"))
 
 
 def outside(yard, prelude="", python=sys.executable, **variables):
@@ -328,6 +328,8 @@ def table():
 
 
 def cli():
+    if not SETTLED.items() <= os.environ.items():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SETTLED})  # noqa: S606 -- ourselves
     kill.settle()
     chosen = campaign.options(__doc__, 100_000).parse_args()
     code = campaign.campaign("everything", work, chosen)

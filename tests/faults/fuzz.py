@@ -17,6 +17,7 @@ import functools
 import gzip
 import json
 import math
+import os
 import random
 import re
 import shutil
@@ -61,6 +62,7 @@ from steelyard_eval.datasets import load as load_folder
 from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
+from steelyard_eval.extensions.importers import load_store
 from steelyard_eval.extensions.usage import KINDS
 from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.session import Corpus
@@ -106,7 +108,7 @@ def check(name, data):
         try:
             return TARGETS[name].run(data)
         except SteelyardError as error:
-            if name != "vault" and "is damaged" in str(error):
+            if name not in ("vault", "store") and "is damaged" in str(error):
                 raise Fault(f"a sound vault is called damaged: {error}") from error
             return refusal(error)
         except Fault:
@@ -414,6 +416,28 @@ def _statement(rng, columns, folder):
     return statement.format(**words, table=table, other=rng.choice(tables))
 
 
+def store(data):
+    """A store of another program, with bytes of one file changed, is imported, or refused in one message."""
+    rng = random.Random(data)  # noqa: S311 -- reproducible, not secret
+    source = STORES / rng.choice(DATA["stores"])
+    with tempfile.TemporaryDirectory(dir=world().folder) as folder:
+        path = Path(folder) / source.name
+        if source.is_dir():
+            shutil.copytree(source, path, ignore=shutil.ignore_patterns("expected.json"))
+        else:
+            shutil.copy2(source, path)
+        if data:
+            changed = rng.choice(sorted(one for one in [path, *path.rglob("*")] if one.is_file()))
+            changed.write_bytes(mutate_bytes(rng, changed.read_bytes()))
+        try:
+            load_store(path)
+        except SteelyardError as error:
+            if "\n" in str(error).strip() and "faults" not in str(error):
+                raise Fault(f"more than one message: {error}") from None
+            raise
+    return "imported"
+
+
 def log(data):
     """A log of ours, of OpenSearch or of Soleri, packed or not, is read, or refused in words."""
     kind, body = LOGS[data[0] % len(LOGS)] if data else LOGS[0], data[1:]
@@ -497,6 +521,7 @@ def _whole(piece):
     return str(before + repeated * times + after)
 
 
+STORES = Path(os.environ.get("STEELYARD_STORES") or Path(__file__).parents[3] / "shared" / "stores")
 PACKED = ("corpus.jsonl", "queries.jsonl")
 LOGS = ("log.jsonl", "log.jsonl.gz", "log.json")
 SPOKEN = "what-nobody-else-may-read"
@@ -863,6 +888,7 @@ TARGETS: dict[str, Target] = {
     ),
     "vault": Target(vault, lambda: [world().vault_file], mutate_vault),
     "schema": Target(schema, lambda: [b""], lambda rng, _: rng.randbytes(8)),
+    **({"store": Target(store, lambda: [b""], lambda rng, _: rng.randbytes(8))} if STORES.is_dir() else {}),
     "log": Target(log, _log_seeds, mutate_kind(mutate_lines)),
     "used": Target(used, _use_seeds, mutate_kind(mutate_lines)),
     "baseline": Target(baseline, lambda: [b"\0" + world().baseline], mutate_kind(mutate_json)),

@@ -1,19 +1,14 @@
-"""Kills index, reindex, record, tune, report and serve at many moments, and checks that nothing is lost.
+"""Kills index, reindex, record, tune, report, serve and others at many moments, and checks that nothing is lost.
 
-    python tests/faults/kill.py [--count 200] [--seed 0] [COMMAND ...]
-
-prints one JSON object a command. Half of the moments are steps (SIGKILL before a call that changes a
-file, drawn over all of them), half are instants (SIGINT, drawn over 1.2 times the undisturbed time);
-see steps.py for why. After each, the folder must be sound and hold what was there before or what the
-command was to make; the command is then run again to its end, and must leave what an undisturbed run
-leaves, and no file beside it. `make campaign` goes on with kills, and where it stopped.
+Half of the moments are steps (SIGKILL before a call that changes a file, drawn over all of them), half are
+instants (SIGINT, drawn over 1.2 times the undisturbed time); see steps.py for why. After each, the folder must
+be sound and hold what was there before or what the command was to make; the command is then run again to its
+end, and must leave what an undisturbed run leaves, and no file beside it. `make campaign` goes on with kills,
+and where it stopped.
 """
 
-import argparse
-import contextlib
 import importlib
 import importlib.util
-import json
 import os
 import random
 import shutil
@@ -32,23 +27,28 @@ import steps
 from states import LostError
 from tqdm import tqdm
 
-COUNT = 200
 SERVER = "serve"
 """Killed while a client asks; see served.py."""
 FILES = ("record", "tune", "report")
 """Commands that write drafts and rename them."""
-SETTLED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SOURCE_DATE_EPOCH": "1780000000"}
-"""A child is forked from a process of one thread; the date is in the weights file."""
 
 
 def settle():
-    """Start again with the environment settled, unless it is; words of a small vault are stored, too."""
+    """Words of a small vault are stored, too, and no child waits for one that was killed."""
     states.keep_words()
     # The lock of progress bars lies between processes: a child that is killed holding it would stop all others.
     tqdm.set_lock(threading.RLock())
     tqdm.monitor_interval = 0
-    if not SETTLED.items() <= os.environ.items():
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SETTLED})  # noqa: S606 -- ourselves
+
+
+def run_in(place, words, out, err, begin):
+    """A command in a child of ours, which has no other use; `begin` is called before its first line."""
+    os.chdir(place)
+    for target, name in ((1, out), (2, err)):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), target)
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__  # also where pytest holds them
+    begin()
+    states.main(list(words))
 
 
 class Yard:
@@ -84,12 +84,7 @@ class Yard:
         return steps.run(partial(self._work, place), moment)
 
     def _work(self, place, begin):
-        os.chdir(place)
-        for target, name in ((1, "out.txt"), (2, "said.txt")):
-            os.dup2(os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), target)
-        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__  # also where pytest holds them
-        begin()
-        states.main(list(self.command.words))
+        run_in(place, self.command.words, "out.txt", "said.txt", begin)
 
     def said(self, place):
         path = place / "said.txt"  # a child that was killed at its first step has none
@@ -148,7 +143,7 @@ def _listing(folder):
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if not p.parent.name.endswith(".part"))
 
 
-def kill(name, root, count=COUNT, seed=0):
+def kill(name, root, count, seed=0):
     """Disturb one command at `count` moments, not counting those that came after its end; the figures.
 
     `ended_before`: the moment was after the end. `unheard`: the interrupt came after the last line, or where
@@ -198,35 +193,5 @@ def kill_server(root, count, draw):
     return {**told, "after": len(lists) + len(acts) - len(gone), "problems": problems}
 
 
-@contextlib.contextmanager
-def opened():
-    """A folder with the data and one run of everything; what commands print goes to standard error."""
-    with tempfile.TemporaryDirectory(prefix="steelyard-") as folder, contextlib.redirect_stdout(sys.stderr):
-        yield states.bench(Path(folder))
-
-
 def names():
     return [*states.commands(), *([SERVER] if importlib.util.find_spec("mcp") else [])]
-
-
-def cli():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="COMMAND", default=names())
-    parser.add_argument("--count", type=int, default=COUNT, help="moments a command")
-    parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args()
-    settle()
-    if reason := steps.traceable():
-        print(json.dumps({"skipped": reason}))
-        return 0
-    lost, out = 0, sys.stdout
-    with opened() as root:
-        for name in chosen.names:
-            figures = kill(name, root, chosen.count, chosen.seed)
-            lost += len(figures["problems"])
-            print(json.dumps(figures), file=out, flush=True)
-    return min(lost, 1)
-
-
-if __name__ == "__main__":
-    sys.exit(cli())

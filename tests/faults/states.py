@@ -93,49 +93,13 @@ def indexed(found, before, after):
 
 def commands():
     """Every command with each state it may start from."""
-    weighed = f"--current '{CURRENT}' --out out/report/search-weights.json"
-    new = {"new": nothing}
-    files_of = (files, piecewise)
-    rows = {
-        "index": ("index data out/vault", vault_state, indexed, {**new, "update": older_vault}),
-        "reindex": ("index out/vault --rebuild", vault_state, whole, {"stale": stale_vault}),
-        "record": (
-            "record data out/tables --systems fts,echovault",
-            *(recording_state, piecewise, {**new, "replace": older_recording}),
-        ),
-        "tune": (
-            f"tune data '{CURRENT}' --out out/w.json",
-            *(weights_state, piecewise_or_unproven, {**new, "replace": older_weights}),
-        ),
-        "report": ("report results.json --out out/report", *files_of, {**new, "replace": older_report}),
-        "compare": ("compare data fts,bm25 --metrics nDCG@10 --write-runs out/report", *files_of, new),
-        "export": ("export out/w.json --to vespa --out out/report/profile", *files_of, {"new": weights}),
-        "demo": ("demo --out out/report", names, whole_or_missing, new),
-        "recommend": (f"recommend data {weighed}", names, whole_or_missing, new),
-        "learn": (f"learn data --feedback out/log.jsonl {weighed}", names, whole_or_missing, {"new": simulated}),
-        "gate": (
-            "gate data fts --baseline out/report/baseline.json --update --because first",
-            *(names, whole_or_missing, new),
-        ),
-        "act": ("vault act out/log.jsonl s1 m1 --action cited", log_state, growing, {"append": logged}),
-        "search": (
-            "search out/vault 'jwt signing keys' --log out/log.jsonl",
-            log_state,
-            growing,
-            {"append": searched},
-        ),
-        "import": (
-            "import out/store.db out/mine",
-            imported_state,
-            whole,
-            {"new": new_store, "again": grown_store},
-        ),
-        "import weights": ("import out/foreign.json out/report/w.json", *files_of, {"new": foreign}),
-    }
-    return {
-        name: [Command(start, make, tuple(shlex.split(line)), *of) for start, make in starts.items()]
-        for name, (line, *of, starts) in rows.items()
-    }
+    table = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+    found = {}
+    for name, (typed, state, allowed, starts) in table.items():
+        words = tuple(shlex.split(typed.format(current=CURRENT)))
+        rules = globals()[state], globals()[allowed]
+        found[name] = [Command(start, globals()[make], words, *rules) for start, make in starts.items()]
+    return found
 
 
 def nothing(data, folder):

@@ -156,7 +156,7 @@ class TestALog:
         assert path.read_bytes() == begin
 
     def test_a_foreign_lock_is_waited_for_and_then_named(self, log, monkeypatch):
-        monkeypatch.setattr(feedback, "PATIENCE", 0.05)
+        monkeypatch.setattr(feedback, "LOCK_SECONDS", 0.05)
         with log.open() as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             with pytest.raises(MachineError, match="locked"):
@@ -177,7 +177,7 @@ class TestALog:
         assert not any(feedback._lines_with(log, b'"query_id":"b"'))
 
     def test_ids_are_found_across_the_blocks_in_which_it_is_read(self, log, monkeypatch):
-        monkeypatch.setattr(feedback, "BLOCK", 7)
+        monkeypatch.setattr(feedback, "READ_BYTES", 7)
         assert [*feedback._lines_with(log, b'"query_id":"a"')] == log.read_bytes().splitlines()
         assert not any(feedback._lines_with(log, b'"query_id":"b"'))
 
