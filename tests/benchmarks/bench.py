@@ -23,7 +23,6 @@ warnings.filterwarnings("ignore")  # ranx and numba warn about types
 
 import apsw
 import keywords
-import layers
 import replay
 import tuning
 import vectors
@@ -35,7 +34,7 @@ GROUPS = {
     "replay": lambda quick: replay.races(quick, DATA if DATA.is_dir() else None, 3 if quick else 15),
     "keywords": lambda quick: keywords.races(quick, 40),
     "vectors": lambda quick: vectors.races(quick, 120),
-    "layers": lambda quick: layers.races(quick, 100),
+    "layers": lambda quick: vectors.layer_races(quick, 100),
     "tuning": lambda quick: tuning.races(quick, 3 if quick else 9),
 }
 

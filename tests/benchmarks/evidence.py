@@ -1,9 +1,9 @@
 """Does a recommendation keep what it promises? `make evidence`: real collections, many splits, resumable.
 
-Parts: `recommend` as a whole procedure, over all families, against each system, preset and fusion as the current
-configuration; the `odds` and the range that it prints, beside what the choice gains on all queries; and what a
-`few` labels choose among the usual contenders. Every recording, matrix and row is a file under --folder; a run
-that was broken off, by --minutes or otherwise, goes on from there and prints what there is.
+Parts: the `odds` and the range that `recommend` prints over all families, against each system, preset and fusion
+as the current configuration, beside what the choice gains on all queries; and what a `few` labels choose among the
+usual contenders. Every recording, matrix and row is a file under --folder; a run that was broken off, by --minutes
+or otherwise, goes on from there and prints what there is.
 """
 
 import os
@@ -19,15 +19,14 @@ from pathlib import Path
 
 import evidence_few
 from evidence_matrices import FUSIONS, Collection
-from evidence_odds import odds_row, odds_table
-from evidence_rows import GROUPS, Differences, recommend_row, recommend_table
+from evidence_odds import GROUPS, Differences, odds_row, odds_table
 
 from steelyard_eval.candidates.families import PRESETS
 
 CURRENTS = (*PRESETS, *FUSIONS)
-SIZES = {"recommend": (15, 25, 40, 100, 400), "odds": (15, 25, 40, 100, 200)}
+SIZES = (15, 25, 40, 100, 200)
 """Labelled queries."""
-PARTS = ("recommend", "odds", "few", "all")
+PARTS = ("odds", "few", "all")
 
 
 class Folder:
@@ -51,7 +50,7 @@ class Folder:
         return json.loads(file.read_text())
 
 
-def family_rows(folder, groups, part, make, count):
+def odds_rows(folder, groups, count):
     """group, current, collection, n -> a row, made from the differences to a current configuration."""
     found = {}
     for group, names in groups.items():
@@ -59,32 +58,24 @@ def family_rows(folder, groups, part, make, count):
         for current in CURRENTS:
             data = None
             for name in names:
-                for n in SIZES[part]:
+                for n in SIZES:
 
                     def made(name=name, current=current, n=n, names=names):
                         nonlocal data, every
                         every = every or {one: Collection(one, folder.path).families() for one in names}
                         data = data or {one: Differences.of(every[one], current) for one in names}
-                        return make(data[name], [data[one] for one in names if one != name], current, n, count)
+                        return odds_row(data[name], [data[one] for one in names if one != name], current, n, count)
 
-                    if row := folder.row(f"{part}.{current}.{name}.{n}.{count}", made):
+                    if row := folder.row(f"odds.{current}.{name}.{n}.{count}", made):
                         found[group, current, name, n] = row
     return found
-
-
-def best_presets(folder, groups):
-    currents = {name: Collection(name, folder.path).families().currents for name in sum(groups.values(), ())}
-    return {name: max(CURRENTS, key=lambda one: own[one][1].mean()) for name, own in currents.items()}
 
 
 def made(folder, asked, part):
     only = asked.only.split(",") if asked.only else sum(GROUPS.values(), ())
     groups = {group: tuple(name for name in names if name in only) for group, names in GROUPS.items()}
-    if part == "recommend":
-        rows = family_rows(folder, groups, part, recommend_row, asked.draws)
-        yield part, rows, recommend_table(rows, best_presets(folder, groups))
-    elif part == "odds":
-        rows = family_rows(folder, groups, part, odds_row, asked.draws)
+    if part == "odds":
+        rows = odds_rows(folder, groups, asked.draws)
         yield part, rows, odds_table(rows)
     else:
         every = evidence_few.pools(folder.path)

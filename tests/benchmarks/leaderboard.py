@@ -241,7 +241,7 @@ def _timed(dataset, kind):
         config = configs[label]
         workspace.index_for([find_system(config.name)], config.effective.signals)
         searcher = workspace.searcher(config)
-        asked = dataset.asked(judged(dataset)[:TIMED], searcher.knows)
+        asked = dataset.with_known_intents(judged(dataset)[:TIMED], searcher.knows)
         rounds = [[_milliseconds(searcher, query) for query in asked] for _ in range(2)]
         found[label] = round(float(np.median(rounds[1])), 2)  # the first round fills what is kept between searches
     return found

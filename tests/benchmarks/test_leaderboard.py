@@ -131,16 +131,3 @@ def test_a_value_that_is_wrong_is_seen(tiny):
     assert max(leaderboard.verified(tiny, queries, lists, values).values()) < 1e-9
     values["x"]["R@5"] = values["x"]["R@5"] - 0.25
     assert set(leaderboard.verified(tiny, queries, lists, values).values()) == {0.25}
-
-
-def test_only_the_times_that_are_missing_are_measured(tmp_path, monkeypatch):
-    file = tmp_path / "timing.json"
-    file.write_text('{"starter": {"recorded": {"bm25": 1.0}}}')
-    monkeypatch.setattr(leaderboard, "TIMING", file)
-    monkeypatch.setattr(leaderboard, "_timed", lambda dataset, kind: {"bm25": 2.0})
-    names = ("starter", "locomo", "locomo-corrected")
-    leaderboard.time_all(dict.fromkeys(names), ("recorded", "wordllama"))
-    assert json.loads(file.read_text()) == {
-        "starter": {"recorded": {"bm25": 1.0}, "wordllama": {"bm25": 2.0}},
-        "locomo": {"recorded": {"bm25": 2.0}, "wordllama": {"bm25": 2.0}},
-    }

@@ -26,7 +26,6 @@ from pathlib import Path
 import campaign
 import kill
 import states
-import steps
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -162,7 +161,7 @@ def little_memory(rng, yard=None, extra=None):
         resource.setrlimit(resource.RLIMIT_DATA, (size, size))
         yard._work(place, begin)
 
-    ending = steps.run(bounded, None)
+    ending = kill.forked(bounded, None)
     ended(yard, place, ending.code, "more memory than a command may")
     again(yard, place)
     return {"little memory": 1, "little memory that was refused": int(ending.code == 4)}

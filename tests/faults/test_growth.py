@@ -1,26 +1,33 @@
 """Readers take twice as long for twice the input, whatever is in it: operations are counted, and not time.
 
-A call counts as one operation, and a call of a method that walks its whole list or text (`count`, `split`)
-as many as that has parts. What stands between two calls is not seen, so an `in` over a list is not.
+A call counts as one operation, and a call of a method that walks its whole list or text (`count`, `split`) as
+many as that has parts. What stands between two calls is not seen, so an `in` over a list is not, nor what
+happens inside a regular expression: for these a text has 400,000 characters, which took minutes to years before,
+and its reader runs in a process that is ended after `SECONDS` of CPU.
 """
 
 import gzip
 import json
+import multiprocessing
+import resource
 import sqlite3
 import sys
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 import small
+from small import ATTACKS
 
 from steelyard.base.errors import SteelyardError
+from steelyard.base.fields import parse_number
 from steelyard.base.files import STRICT_JSON, unpacked
 from steelyard.config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
+from steelyard.extensions.cortex_client.rewriting import _is_profile
 from steelyard.extensions.network.endpoint import Response
 from steelyard.feedback import append_act
 from steelyard.memory.entry import Entry
@@ -31,8 +38,11 @@ from steelyard_eval.datasets import check, open_dataset
 from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.extensions.endpoints.answer_form import Mentioned
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
-from steelyard_eval.extensions.importers import load_store
+from steelyard_eval.extensions.importers import benchmark, load_store, markdown
 from steelyard_eval.extensions.importers.markdown import basic_homes as homes
+from steelyard_eval.extensions.importers.notes import Names, entry_of, heading_of, read_note
+from steelyard_eval.extensions.importers.source import ForeignStore
+from steelyard_eval.extensions.importers.text_systems import _without_footer, array_of, cortex_mem
 from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Corpus, Searched, Spoken, Wrote
 from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.extensions.usage.what_followed import search_outcomes
@@ -296,3 +306,67 @@ def test_the_count_sees_what_is_quadratic():
         return lambda: [names.count(name) for name in names]
 
     assert operations(walked(200)) > 3.5 * operations(walked(100))
+
+
+LENGTH, SECONDS = 400_000, 20
+
+
+def noted(store):
+    note = read_note(store, "a.md")
+    return entry_of(note, Names([note]))
+
+
+OF_FILES = {
+    "a note": noted,
+    "basic memory": markdown.basic_memory.read,
+    "cortex": cortex_mem.read,
+    "trec": benchmark.trec.read,
+}
+OF_TEXTS = {"number": parse_number, "system": find_system, "array": array_of, "profile": _is_profile}
+
+
+def ended(target, given):
+    def run():
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        with suppress(SteelyardError, ValueError):
+            target(given)
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+@pytest.mark.parametrize("what", ATTACKS["expressions"])
+def test_a_reader_ends(tmp_path, what):
+    reader, name, before, piece, after = ATTACKS["expressions"][what]
+    text = before + piece * (LENGTH // len(piece)) + after
+    if name:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+        assert ended(OF_FILES[reader], ForeignStore(tmp_path)) == 0
+    else:
+        assert ended(OF_TEXTS[reader], text) == 0
+
+
+@pytest.mark.parametrize(("line", "title"), ATTACKS["headings"])
+def test_headings(line, title):
+    """By CommonMark 4.2 (ATX headings), but for a heading of marks alone, which keeps one as its name."""
+    assert heading_of(line) == title
+
+
+@pytest.mark.parametrize(("link", "names"), ATTACKS["links"])
+def test_links(tmp_path, link, names):
+    (tmp_path / "a.md").write_text(link)
+    assert read_note(ForeignStore(tmp_path), "a.md").links == tuple(names)
+
+
+@pytest.mark.parametrize(("line", "content", "context"), ATTACKS["observations"])
+def test_observations(line, content, context):
+    found = markdown._observation(line)
+    assert (found["content"], found["context"]) == (content, context)
+
+
+@pytest.mark.parametrize(("text", "left"), ATTACKS["remarks"])
+def test_a_remark_at_the_end(text, left):
+    assert _without_footer(text) == left

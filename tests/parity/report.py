@@ -24,7 +24,7 @@ SYSTEMS = {
     ("echovault", "shipped"): ("echovault_shipped", "echovault_service", "echovault_recording"),
     ("moltnet", "shipped"): ("moltnet_text", "moltnet"),
     ("cortex_mem", "shipped"): ("cortex",),
-    ("spec_kit", "both"): ("speckit_recording", "speckit_text", "speckit"),
+    ("spec_kit", "both"): ("speckit_text", "speckit"),
     ("soleri", "shipped"): ("soleri",),
 }
 """System and profile -> the modules that compare it."""

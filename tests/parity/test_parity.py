@@ -15,7 +15,6 @@ import moltnet
 import pytest
 import report
 import soleri
-import soleri_recording
 from verdicts import LEAST
 
 
@@ -187,23 +186,6 @@ def test_what_is_altered_differs_in_one_case_that_is_named(oracle_root, modules,
     assert verdict.startswith("differs: ") and said in f"{case}: {verdict}"
 
 
-def topup_by_configuration(recorded):
-    """The call that turned topping up off by an argument, as one that did so by configuration."""
-    case = next(case for case in recorded["context"] if case["args"].get("topup_recent") is False)
-    del case["args"]["topup_recent"]
-    case["args"]["semantic_mode"] = "never"
-    case["label"] = "config topup_recent=false"
-
-
-def test_topping_up_may_be_turned_off_by_configuration(oracle_root):
-    fixture = altered(opened(echovault_shipped, oracle_root), of_recording(topup_by_configuration))
-    assert not any(verdict for _, (verdict, _) in echovault_service.context(fixture))
-    both = ("config semantic=always, topup_recent=false", {})
-    assert echovault_recording.settings(*both) == ("always", False)
-    asked = {"topup_recent": True, "semantic_mode": "always"}
-    assert echovault_recording.settings("config topup_recent=false", asked) == ("always", True)
-
-
 def test_expected_cosines_are_in_the_order_of_the_cosines():
     """|a - b|^2 = |a|^2 + |b|^2 - 2ab: of two vectors with nearly one cosine the shorter one can be nearer."""
     fixture = object.__new__(echovault.Documented)
@@ -231,6 +213,6 @@ def test_expected_cosines_are_in_the_order_of_the_cosines():
 def test_what_no_choice_among_ties_explains_differs(ids, said):
     """a, at 3, and b, at 2, stand above the cut; c at 2, d at 2 and e at 1 are tied at it, for two places."""
     values = {id_: {"score": score} for id_, score in zip("abcde", (3.0, 2.0, 2.0, 2.0, 1.0), strict=True)}
-    pool = soleri_recording.Pool(values, {"a", "b"}, [({"c", "d", "e"}, 2)])
+    pool = soleri.Pool(values, {"a", "b"}, [({"c", "d", "e"}, 2)])
     verdict = pool.verdict([(id_, values[id_]) for id_ in ids])[0]
     assert (said in verdict) and bool(said) == bool(verdict)
