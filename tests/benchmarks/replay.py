@@ -108,8 +108,6 @@ def compete(case, table, qrels, config, rounds):
         ),
         "pytrec_eval": lambda _: trec_means(oracle.evaluate(finished)),
     }
-    if len(set(np.diff(table.offsets))) == 1:
-        fusing["numpy, dense arrays"] = dense(table, judgments, weights)
     if ranx is not None:
         theirs, ready = ranx.Qrels(asked), ranx.Run(finished)
         runs = [ranx.Run(lists[name]) for name in weights]
@@ -127,29 +125,6 @@ def compete(case, table, qrels, config, rounds):
         Race("evaluation", case, race(evaluating, [None], rounds), notes=notes[1]),
         searching(case, table, qrels, replace(config, finish=()), lists, finished, rounds),
     ]
-
-
-def dense(table, judgments, weights):
-    """The same job for this one table, where every query has as many candidates, in a few lines of numpy."""
-    shape = (len(table.queries), -1)
-    grade = judgments.grades(table.query.astype(np.int64), table.entry).reshape(shape).astype(float)
-    ideal, relevant = np.maximum(judgments.ideal_at(10), 1e-300), np.maximum(judgments.relevant, 1)
-    columns = {name: table.columns[name].reshape(shape) for name in weights}
-    discounts = 1 / np.log2(np.arange(10) + 2)
-
-    def run(_):
-        scores = np.zeros(grade.shape)
-        for name, weight in weights.items():
-            low = np.nanmin(columns[name], axis=1, keepdims=True)
-            span = np.nanmax(columns[name], axis=1, keepdims=True) - low
-            scores += weight * np.where(np.isnan(columns[name]), 0.0, (columns[name] - low) / span)
-        some = np.argpartition(-scores, 10, axis=1)[:, :10]
-        order = np.lexsort((some, -np.take_along_axis(scores, some, axis=1)), axis=1)
-        found = np.take_along_axis(grade, np.take_along_axis(some, order, axis=1), axis=1)
-        gains = np.where(found >= 1, found, 0.0)
-        return [float((gains @ discounts / ideal).mean()), float(((gains > 0).sum(axis=1) / relevant).mean())]
-
-    return run
 
 
 def dictionaries(table, names):

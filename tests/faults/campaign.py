@@ -21,8 +21,6 @@ KEPT = 20
 """Faults whose text is kept."""
 SAVED = 10.0
 """Seconds of work that a broken off run may lose."""
-HANG = 60.0
-"""Seconds after which a piece of work is a hang."""
 
 
 def options(description, goal):
@@ -83,7 +81,7 @@ def save(path, state, began):
     draft.replace(path)
 
 
-def isolated(work, seconds=HANG, megabytes=8192):
+def isolated(work, seconds, megabytes=8192):
     """The work in a process of its own, so that a crash, a hang or a flood of native code is a fault, too.
 
     `seconds` and `megabytes` bound each piece. The process is a fork, so what was loaded before is there.

@@ -26,6 +26,7 @@ from pathlib import Path
 import campaign
 import kill
 import states
+from states import right
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -34,7 +35,6 @@ KILLS = 6
 TABLE = "everything.md"
 SETTLED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SOURCE_DATE_EPOCH": "1780000000"}
 """A child is forked from a process of one thread; the date is in the weights file."""
-
 
 BACKWARDS = (
     "import itertools, time; real, steps = time.time, itertools.count(); "
@@ -68,11 +68,6 @@ def one(rng, names=None):
     return rng.choice(yards(rng.choice(sorted(names or states.commands()))))
 
 
-def right(condition, what):
-    if not condition:
-        raise kill.LostError(what)
-
-
 def told(yard, place, code, *why):
     """It ended well, or one error says why; no traceback, no draft."""
     said = yard.said(place)
@@ -91,9 +86,7 @@ def ended(yard, place, code, *why):
 
 
 def again(yard, place):
-    ending = yard._run(place)
-    right(ending.code == 0, f"running again ended with {ending.code}: {yard.said(place)}")
-    right(yard.command.state(place / "out") == yard.after, "running again leaves something else")
+    yard.again(place)
     shutil.rmtree(place)
 
 
@@ -139,8 +132,7 @@ def full_disk(rng, yard=None, pages=None):
         ending = yard._run(place)
         filler.unlink()
         ended(yard, place, ending.code, "space", "may be full")
-        right(yard._run(place).code == 0, f"with room again: {yard.said(place)}")
-        right(yard.command.state(out) == yard.after, "with room again it leaves something else")
+        yard.again(place)
     shutil.rmtree(place)
     return {"full disks": 1, "full disks that were refused": int(ending.code == 4)}
 

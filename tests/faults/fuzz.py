@@ -59,7 +59,6 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
-from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.extensions.importers import load_store
@@ -67,7 +66,6 @@ from steelyard_eval.extensions.usage import KINDS
 from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.session import Corpus
 from steelyard_eval.extensions.usage.transcripts import read_ubi
-from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording import disk as recordings
@@ -125,13 +123,9 @@ def refusal(error):
         raise Fault(f"message holds {bad[0]!a}: {message[:200]!a}")
     if "Traceback" in message or not message.strip():
         raise Fault(f"message is {message[:200]!a}")
-    return f"{type(error).__name__}: {_kind(message)}"
-
-
-def _kind(message):
-    """A message without the values in it, so that equal refusals count as one outcome."""
+    # Without the values in it, so that equal refusals count as one outcome.
     plain = re.sub(r"'[^']*'|\"[^\"]*\"|\S*/\S*|[-+]?\d[\d.e+-]*", "_", message.splitlines()[-1][:300])
-    return plain[:60]
+    return f"{type(error).__name__}: {plain[:60]}"
 
 
 def _text(data):
@@ -485,9 +479,8 @@ def baseline(data):
     path = world().folder / "baseline.json"
     with suppress(ValueError, RecursionError, AttributeError):
         record = STRICT_JSON.decode(_text(data[1:]))
-        record.pop(SEAL, None)
         if data[:1] < b"\xc0":
-            data = data[:1] + json.dumps({**record, SEAL: hashed(record)}).encode()
+            data = data[:1] + small.sealed(record).encode()
     path.write_bytes(data[1:])
     found = world().gated.gate(baseline=path)
     canonical(found.to_json())
@@ -533,7 +526,6 @@ ASKED: tuple[Callable[[], object], ...] = (
     _asked_list,
 )
 API = ApiSettings("openai", "http://127.0.0.1:1/v1", "tiny", 8, Secret())
-
 
 ENTRIES = tuple(read_entry(record)[0] for record in DATA["entries"])
 FROM_FACTS = parse_strategy(
@@ -606,9 +598,7 @@ class World:
         self.vault_file = (self.folder / "seed.vault").read_bytes()
 
 
-@functools.cache
-def world():
-    return World()
+world = functools.cache(World)
 
 
 def _lines(records):
@@ -864,8 +854,8 @@ def _use_seeds():
     return [*found, b"\xc0" + _lines(DATA["earlier log"])]
 
 
-def _numbered(records):
-    return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate(records)]
+def _answers():
+    return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate(DATA["answers"])]
 
 
 def _texts(name):
@@ -892,7 +882,7 @@ TARGETS: dict[str, Target] = {
     "log": Target(log, _log_seeds, mutate_kind(mutate_lines)),
     "used": Target(used, _use_seeds, mutate_kind(mutate_lines)),
     "baseline": Target(baseline, lambda: [b"\0" + world().baseline], mutate_kind(mutate_json)),
-    "endpoint": Target(endpoint, lambda: _numbered(DATA["answers"]), mutate_kind(mutate_json)),
+    "endpoint": Target(endpoint, _answers, mutate_kind(mutate_json)),
 }
 
 

@@ -30,7 +30,7 @@ from statistics import median
 
 import served
 import states
-from states import LostError
+from states import LostError, right
 from tqdm import tqdm
 
 _CALLS = {  # <asm/unistd.h>: what changes files; open counts where it may create
@@ -261,15 +261,9 @@ class Yard:
         # Looked at in a copy, so that running again starts from what the dead process left, its log included.
         shutil.copytree(place / "out", place / "copy")
         found = self.command.state(place / "copy")
-        if not self.command.allowed(found, self.before, self.after):
-            raise LostError(f"the state after {moment} is neither the one before nor the one after")
-        again = self._run(place)
-        if again.code:
-            raise LostError(f"running again ended with {again.code}: {self.said(place)}")
-        if self.command.state(place / "out") != self.after:
-            raise LostError("running again does not give what an undisturbed run gives")
-        if _listing(place / "out") != self.files:
-            raise LostError(f"left behind: {sorted(set(_listing(place / 'out')) ^ set(self.files))}")
+        allowed = self.command.allowed(found, self.before, self.after)
+        right(allowed, f"the state after {moment} is neither the one before nor the one after")
+        self.again(place)
         shutil.rmtree(place)
         if ending.early:
             return "ended_before"
@@ -277,19 +271,24 @@ class Yard:
             return "unheard"
         return "before" if found == self.before else "after" if found == self.after else "between"
 
+    def again(self, place):
+        """Run to the end after a disturbance: it leaves what an undisturbed run leaves, and nothing else."""
+        code = self._run(place).code
+        right(code == 0, f"running again ended with {code}: {self.said(place)}")
+        right(self.command.state(place / "out") == self.after, "running again leaves something else")
+        left = sorted(set(_listing(place / "out")) ^ set(self.files))
+        right(not left, f"left behind: {left}")
+
     def _ended_well(self, ending, moment, said):
-        if "Traceback" in said:
-            raise LostError(f"a traceback after {moment}: {said}")
+        right("Traceback" not in said, f"a traceback after {moment}: {said}")
         if ending.code == 0:
             return
         if isinstance(moment, Step):
-            if ending.code != -9:
-                raise LostError(f"ended with {ending.code} instead of being killed: {said}")
+            right(ending.code == -9, f"ended with {ending.code} instead of being killed: {said}")
             return
         aside = ("warning: ", "note: ")
         told = [line for line in said.splitlines() if line.strip() and not line.startswith(aside)]
-        if ending.code != 130 or len(told) > 1:
-            raise LostError(f"an interrupt gave exit {ending.code} and {said!r}")
+        right(ending.code == 130 and len(told) < 2, f"an interrupt gave exit {ending.code} and {said!r}")
 
     def pile(self, rounds):
         """The most hidden files there are when the command is killed again and again before its last steps."""

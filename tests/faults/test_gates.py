@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small import ATTACKS, answer, one_message, steelyard
+from small import ATTACKS, answer, one_message, sealed, steelyard
 
 import steelyard.feedback as feedback
 from steelyard.base.errors import ConfigError, DataError, MachineError
@@ -29,33 +29,35 @@ from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check, open_dataset
-from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.datasets.logs import decode
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch, masked
 from steelyard_eval.extensions.usage.session import Corpus
 from steelyard_eval.extensions.usage.transcripts import read_ubi
-from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.learn import searchers as waiting
 from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 
 FILES = ("dataset.json", "corpus.jsonl", "queries.jsonl", "qrels.txt", "corpus.m.f16.npy", "feedback.jsonl")
 
 
+def put_something_odd(path, kind):
+    """A pipe, a folder, or a link to somewhere."""
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(kind)
+
+
 class TestReading:
     @pytest.mark.parametrize("name", FILES)
-    @pytest.mark.parametrize("kind", ["pipe", "endless device", "folder"])
+    @pytest.mark.parametrize("kind", ["pipe", "/dev/zero", "folder"])
     def test_only_regular_files_are_read(self, folder, name, kind):
         """A pipe was waited for without end, a link to /dev/zero filled the memory."""
-        place = folder / name
-        place.unlink(missing_ok=True)
-        if kind == "pipe":
-            os.mkfifo(place)
-        elif kind == "folder":
-            place.mkdir()
-        else:
-            place.symlink_to("/dev/zero")
+        (folder / name).unlink(missing_ok=True)
+        put_something_odd(folder / name, kind)
         faults = list(map(str, check(folder).faults))
         assert any(fault.startswith(name) and "cannot be read" in fault for fault in faults), faults
 
@@ -345,15 +347,10 @@ class TestALog:
         path.write_text('{"schema_version":1,"query_id":"a","hits":[{"object_id":"m1"}]}\n')
         return path
 
-    @pytest.mark.parametrize("kind", ["pipe", "/dev/null", "/dev/zero", "link", "folder"])
+    @pytest.mark.parametrize("kind", ["pipe", "/dev/null", "/dev/zero", "nowhere", "folder"])
     def test_is_a_regular_file(self, tmp_path, kind):
         path = tmp_path / "log"
-        if kind == "pipe":
-            os.mkfifo(path)
-        elif kind == "folder":
-            path.mkdir()
-        else:
-            path.symlink_to(kind if kind != "link" else "nowhere")
+        put_something_odd(path, kind)
         with pytest.raises(MachineError):
             feedback.append(path, [{"a": 1}])
         with suppress(MachineError):
@@ -406,7 +403,6 @@ class TestALog:
 
 
 KNOWN = {"entries": {"m1": 0}, "by_id": {"q1": 0}, "by_text": {"token": 0}, "texts": {"q1": "token"}}
-
 
 ACT = '{"schema_version":1,"query_id":"a","actions":[{"action_name":"accepted","object_id":"m1"}]}'
 
@@ -487,14 +483,13 @@ def baseline(folder):
 def test_odd_baselines_that_are_sealed_again_end_in_one_message(baseline, what):
     path, words = baseline
     record = STRICT_JSON.decode(path.read_text())
-    del record[SEAL]
     (kept,) = record["contenders"]
     rows = kept["lists"]
     other, huge = {**rows[0], "id": "elsewhere"}, {**rows[0], "values": [1e308, -1e308, 1e308]}
     lists = {"cut": rows[:1], "doubled": rows * 2, "of another query": [other, rows[1]], "1e308": [huge, rows[1]]}
     record |= {"none": {"contenders": []}, "limit": {"limit": 10**200}}.get(what, {})
     kept["lists"] = lists.get(what, rows)
-    path.write_text(json.dumps({**record, SEAL: hashed(record)}))
+    path.write_text(sealed(record))
     for more in ((), ("bm25",), ("bm25", "--update", "--because", "y")):
         assert steelyard(*words, *more).exit_code == 2
 

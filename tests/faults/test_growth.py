@@ -35,7 +35,6 @@ from steelyard.memory.query import EVERYTHING
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check, open_dataset
-from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.extensions.endpoints.answer_form import Mentioned
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.extensions.importers import benchmark, load_store, markdown
@@ -46,7 +45,7 @@ from steelyard_eval.extensions.importers.text_systems import _without_footer, ar
 from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Corpus, Searched, Spoken, Wrote
 from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.extensions.usage.what_followed import search_outcomes
-from steelyard_eval.gate.baseline import SEAL, load_baseline
+from steelyard_eval.gate.baseline import load_baseline
 from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 from steelyard_eval.measures.trec_runs import read_run
 from steelyard_eval.notebook.label.judgment_file import read_judgments
@@ -142,7 +141,7 @@ SESSIONS = {
 def baseline(n):
     (kept,) = DATA["baseline"]["contenders"]
     record = {**DATA["baseline"], "contenders": [{**kept, "lists": kept["lists"] * n}]}
-    return json.dumps({**record, SEAL: hashed(record)})
+    return small.sealed(record)
 
 
 def results(n):

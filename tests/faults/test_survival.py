@@ -36,7 +36,6 @@ from steelyard_eval.vaults import vault_embedder
 
 pytestmark = pytest.mark.usefixtures("keep_words")
 
-
 AT_NIGHT = [("record", "tune", "reindex", "report", "export"), *([("serve",)] if find_spec("mcp") else [])]
 KILLED = [("index",), *(pytest.param(names, marks=pytest.mark.nightly) for names in AT_NIGHT)]
 
@@ -309,9 +308,6 @@ def test_an_interrupt_says_so_in_one_line(monkeypatch, stopped):
             assert name.endswith("make_context") or not result.stderr.startswith("\n")
 
 
-MIB = 2**20
-
-
 @pytest.fixture
 def large(tmp_path):
     """A data set that takes about a gigabyte of memory: half a million entries of a hundred bytes."""
@@ -370,7 +366,7 @@ def test_whatever_tells_that_there_is_no_memory_is_one_message(error, closing, m
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("512M", MIN_MEMORY_BYTES), ("2G", 2**31), ("800m", 800 * MIB), ("1GiB", 2**30)]
+    ("text", "size"), [("512M", MIN_MEMORY_BYTES), ("2G", 2**31), ("800m", 800 * 2**20), ("1GiB", 2**30)]
 )
 def test_sizes(text, size):
     assert read_size(text) == size

@@ -18,7 +18,6 @@ from verdicts import LEAST
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[2] / "shared"
 
-
 SYSTEMS = {
     ("echovault", "documented"): ("echovault", "echovault_recording"),
     ("echovault", "shipped"): ("echovault_shipped", "echovault_service", "echovault_recording"),

@@ -216,7 +216,6 @@ LIMIT = 10
 SHOWN = 30  # oracles/README.md: "results = first 30"
 FACADE = {"scan": 10, "full": 20}  # systems/soleri.md: "facade default limit: scan 10, full 20"
 
-
 fixture = Fixture
 
 

@@ -3,7 +3,6 @@
 `make parity` prints the same counts as a table.
 """
 
-import math
 from copy import copy, deepcopy
 from functools import cache
 
@@ -184,20 +183,6 @@ def test_what_is_altered_differs_in_one_case_that_is_named(oracle_root, modules,
     compared = next(getattr(module, group) for module in modules if hasattr(module, group))
     [(case, verdict)] = [(case, verdict) for case, (verdict, _) in compared(fixture) if verdict]
     assert verdict.startswith("differs: ") and said in f"{case}: {verdict}"
-
-
-def test_expected_cosines_are_in_the_order_of_the_cosines():
-    """|a - b|^2 = |a|^2 + |b|^2 - 2ab: of two vectors with nearly one cosine the shorter one can be nearer."""
-    fixture = object.__new__(echovault.Documented)
-    asked, long, short = [1.0, 0.0], [0.8 * 1.00001, 0.6 * 1.00001], [0.8 - 4e-6, 0.6]
-    fixture.asked, fixture.stored = {"x": asked}, {"00001": long, "00002": short}
-    pool = [[row, 1.0 - math.dist(asked, vector)] for row, vector in ((1, long), (2, short))]
-    pool.sort(key=lambda row: -row[1])
-    found = fixture.near("x", pool)
-    expected = [(id_, v[0] / math.hypot(*v)) for id_, v in fixture.stored.items()]
-    assert [row for row, _ in pool] == [2, 1]  # by distance
-    assert [id_ for id_, _ in found] == ["00001", "00002"]  # by cosine
-    assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-12)
 
 
 @pytest.mark.parametrize(
