@@ -30,9 +30,13 @@ def targets():
 def copy(tmp_path_factory):
     """A copy, so that no page changes here; without what campaigns found before, on which they would go on."""
     place = tmp_path_factory.mktemp("checkout")
-    left = shutil.ignore_patterns(
-        ".venv", ".git", "__pycache__", ".*_cache", "demo", "site", "large", "evidence", "campaigns"
+    usual = shutil.ignore_patterns(
+        ".venv", ".git", "__pycache__", ".*_cache", "demo", "site", "large", "campaigns"
     )
+
+    def left(folder, names):
+        return usual(folder, names) | ({"evidence"} if Path(folder) == ROOT / "reports" else set())
+
     shutil.copytree(ROOT, place / "own", ignore=left)
     for name in DATA["collections"]:
         shutil.copytree(ROOT / "qrels" / "starter", place / "data" / name)
