@@ -15,7 +15,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
   common measures datasets result views)
 
-.PHONY: help check demo test browser docs pictures nightly gate lab lint types parity postgres bench evidence leaderboard coverage priors feedback fuzz interference tenants databases campaign mutants versions lock clean
+.PHONY: help check demo test browser docs pictures nightly gate lab lint types parity postgres bench evidence leaderboard priors feedback fuzz interference tenants databases campaign mutants versions lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -75,9 +75,6 @@ evidence: .venv/tested  ## whether recommendations keep what they promise (STEEL
 
 leaderboard: .venv/tested  ## docs/leaderboard.md and .html: one table of memory retrieval (STEELYARD_DATA; LEADERBOARD='--record')
 	$(BIN)/python tests/benchmarks/leaderboard.py $(LEADERBOARD)
-
-coverage: .venv/tested  ## whether printed intervals cover what they promise, on the matrices of make evidence
-	$(BIN)/python tests/benchmarks/intervals.py $(EVIDENCE)
 
 priors: .venv/tested  ## make the table of public collections again, from the matrices of make evidence
 	$(BIN)/python tests/benchmarks/priors.py $(EVIDENCE)

@@ -22,9 +22,7 @@ from pathlib import Path
 warnings.filterwarnings("ignore")  # ranx and numba warn about types
 
 import apsw
-import fixed
 import keywords
-import layers
 import replay
 import tuning
 import vectors
@@ -33,11 +31,10 @@ PEERS = ("ranx", "bm25s", "tantivy", "faiss-cpu", "optuna", "cmaes", "fastrank")
 PACKAGES = ("steelyard", "numpy", "apsw", "sqlite-vec", "pytrec_eval-terrier", "numba", *PEERS)
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 GROUPS = {
-    "fixed": lambda quick: fixed.races(quick, 1 if quick else 5),
     "replay": lambda quick: replay.races(quick, DATA if DATA.is_dir() else None, 3 if quick else 15),
     "keywords": lambda quick: keywords.races(quick, 40),
     "vectors": lambda quick: vectors.races(quick, 120),
-    "layers": lambda quick: layers.races(quick, 100),
+    "layers": lambda quick: vectors.layer_races(quick, 100),
     "tuning": lambda quick: tuning.races(quick, 3 if quick else 9),
 }
 

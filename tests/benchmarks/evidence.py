@@ -1,10 +1,9 @@
 """Does a recommendation keep what it promises? `make evidence`: real collections, many splits, resumable.
 
-Parts: `recommend` as a whole procedure, over all families, against each system, preset and fusion as the current
-configuration; the `odds` and the range that it prints, beside what the choice gains on all queries; what a `few`
-labels choose among the usual contenders; and whether `floors` keep what they promise. Every recording, matrix and
-row is a file under --folder; a run that was broken off, by --minutes or otherwise, goes on from there and prints
-what there is.
+Parts: the `odds` and the range that `recommend` prints over all families, against each system, preset and fusion
+as the current configuration, beside what the choice gains on all queries; and what a `few` labels choose among the
+usual contenders. Every recording, matrix and row is a file under --folder; a run that was broken off, by --minutes
+or otherwise, goes on from there and prints what there is.
 """
 
 import os
@@ -19,17 +18,15 @@ import time
 from pathlib import Path
 
 import evidence_few
-import evidence_floors
 from evidence_matrices import FUSIONS, Collection
-from evidence_odds import odds_row, odds_table
-from evidence_rows import GROUPS, Differences, recommend_row, recommend_table
+from evidence_odds import GROUPS, Differences, odds_row, odds_table
 
 from steelyard_eval.candidates.families import PRESETS
 
 CURRENTS = (*PRESETS, *FUSIONS)
-SIZES = {"recommend": (15, 25, 40, 100, 400), "odds": (15, 25, 40, 100, 200)}
+SIZES = (15, 25, 40, 100, 200)
 """Labelled queries."""
-PARTS = ("recommend", "odds", "few", "floors", "all")
+PARTS = ("odds", "few", "all")
 
 
 class Folder:
@@ -53,7 +50,7 @@ class Folder:
         return json.loads(file.read_text())
 
 
-def family_rows(folder, groups, part, make, count):
+def odds_rows(folder, groups, count):
     """group, current, collection, n -> a row, made from the differences to a current configuration."""
     found = {}
     for group, names in groups.items():
@@ -61,41 +58,29 @@ def family_rows(folder, groups, part, make, count):
         for current in CURRENTS:
             data = None
             for name in names:
-                for n in SIZES[part]:
+                for n in SIZES:
 
                     def made(name=name, current=current, n=n, names=names):
                         nonlocal data, every
                         every = every or {one: Collection(one, folder.path).families() for one in names}
                         data = data or {one: Differences.of(every[one], current) for one in names}
-                        return make(data[name], [data[one] for one in names if one != name], current, n, count)
+                        return odds_row(data[name], [data[one] for one in names if one != name], current, n, count)
 
-                    if row := folder.row(f"{part}.{current}.{name}.{n}.{count}", made):
+                    if row := folder.row(f"odds.{current}.{name}.{n}.{count}", made):
                         found[group, current, name, n] = row
     return found
-
-
-def best_presets(folder, groups):
-    currents = {name: Collection(name, folder.path).families().currents for name in sum(groups.values(), ())}
-    return {name: max(CURRENTS, key=lambda one: own[one][1].mean()) for name, own in currents.items()}
 
 
 def made(folder, asked, part):
     only = asked.only.split(",") if asked.only else sum(GROUPS.values(), ())
     groups = {group: tuple(name for name in names if name in only) for group, names in GROUPS.items()}
-    if part == "recommend":
-        rows = family_rows(folder, groups, part, recommend_row, asked.draws)
-        yield part, rows, recommend_table(rows, best_presets(folder, groups))
-    elif part == "odds":
-        rows = family_rows(folder, groups, part, odds_row, asked.draws)
+    if part == "odds":
+        rows = odds_rows(folder, groups, asked.draws)
         yield part, rows, odds_table(rows)
-    elif part == "few":
+    else:
         every = evidence_few.pools(folder.path)
         rows = evidence_few.few_rows(folder, every, asked.chosen)
         yield part, rows, "\n\n".join(evidence_few.tables(every, rows))
-    else:
-        for embedder in ("recorded", "lsa"):
-            rows = evidence_floors.floor_rows(folder, embedder, asked.chosen)
-            yield f"{part}.{embedder}", rows, f"vectors {embedder}\n{evidence_floors.floor_table(rows)}"
 
 
 def main():
@@ -103,7 +88,7 @@ def main():
     parser.add_argument("--folder", type=Path, default=Path("reports/evidence"), help="recordings, matrices, rows")
     parser.add_argument("--minutes", type=float, default=1e9, help="after which no new row is begun")
     parser.add_argument("--draws", type=int, default=60, help="splits of every row of the whole procedure")
-    parser.add_argument("--chosen", type=int, default=200, help="draws of labels, of few and of floors")
+    parser.add_argument("--chosen", type=int, default=200, help="draws of labels, of few")
     parser.add_argument("--part", choices=PARTS, default="all")
     parser.add_argument("--only", default="", metavar="NAME,NAME", help="these collections of each group")
     parser.add_argument("--json", action="store_true", help="print one JSON document")

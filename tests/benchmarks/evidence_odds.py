@@ -1,31 +1,116 @@
 """Whether a verdict keeps its word: range, odds, ships and tries, beside what the choice gains on all queries.
 
-A part of `make evidence`, on the matrices of all families. Every split is decided as the product decides it, the
-step for few labels included, with a table of the other collections of the group. The truth is the mean gain over
-all queries; its distance to that on the labelled ones is stretched by 1 / sqrt(1 - n / Q), as if the collection
-were endless, so that a small one does not flatter the coverage.
+A part of `make evidence`, on the matrices of all families. Of every split n judged queries are labelled; the rest,
+at least 20 of them, are unseen. It is decided as the product decides it, the step for few labels included, with a
+table of the others of the same group, never of the collection itself. The truth is the mean gain over all queries;
+its distance to that on the labelled ones is stretched by 1 / sqrt(1 - n / Q), as if the collection were endless,
+so that a small one does not flatter the coverage.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from evidence_few import contenders_of, default_of
-from evidence_rows import LOSS, USUAL, priors_of, splits
 
+from steelyard_eval.choose import rule
+from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.few_labels import FewLabelCandidates, decide_with_public_prior
-from steelyard_eval.choose.public import PublicGains
-from steelyard_eval.choose.rule import (
-    ALL_FAMILIES,
-    OVER_FUSION,
-    OVER_RETRIEVER,
-    OVER_SYSTEM,
-    Expectation,
-    apply_rule,
-)
+from steelyard_eval.choose.public import PriorGains, PublicGains, table_weight
 
+GROUPS = {
+    "chosen on": ("cacm", "cranfield", "scifact", "locomo", "madial"),
+    "confirmed on": ("cisi", "vaswani", "cosqa", "beam-128k"),
+}
+"""The collections that the rule was chosen on, and those that it was confirmed on."""
+LOSS = 0.001
+USUAL = dict.fromkeys(("fts", "bm25", "vector", "cortex_mem"), rule.OVER_RETRIEVER)
+USUAL |= dict.fromkeys(("echovault", "moltnet", "soleri", "spec_kit", "echo"), rule.OVER_SYSTEM)
+"""By current configuration; others are fusions. Cortex-Mem is a search by vectors where there are no layers."""
 BINS = (0.0, 0.02, 0.1, 0.2, 0.4, 1.0)
 FEWEST = 20  # draws of a cell that is told
-KINDS = {OVER_SYSTEM: "system", OVER_RETRIEVER: "retriever", OVER_FUSION: "fusion"}
+KINDS = {rule.OVER_SYSTEM: "system", rule.OVER_RETRIEVER: "retriever", rule.OVER_FUSION: "fusion"}
+
+
+@dataclass(frozen=True)
+class Side:
+    """float32[C, Q] of one measure with its means and variances, and float64[Q] of the current configuration."""
+
+    values: np.ndarray
+    own: tuple
+    base: np.ndarray
+
+    def on(self, queries):
+        return self.values[:, queries] - self.base[queries].astype(np.float32)
+
+    def row(self, candidate):
+        return self.values[candidate] - self.base.astype(np.float32).astype(np.float64)
+
+    @cached_property
+    def mean(self):
+        """float64[C]: the mean difference over all queries."""
+        return self.own[0] - self.base.mean()
+
+    @cached_property
+    def variance(self):
+        """float64[C]: the variance of the difference between queries: var x + var b - 2 cov(x, b)."""
+        away = self.base - self.base.mean()
+        shared = (self.values @ away.astype(np.float32)).astype(np.float64) / (len(away) - 1)
+        return np.maximum(self.own[1] + away @ away / (len(away) - 1) - 2 * shared, 0.0)
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Candidates minus the current configuration, and the candidates' names."""
+
+    keys: tuple
+    metric: Side
+    composite: Side
+
+    @classmethod
+    def of(cls, matrices, current):
+        _, metric, composite = matrices.currents[current]
+        of_metric, of_composite = matrices.moments
+        sides = (matrices.metric, of_metric, metric), (matrices.composite, of_composite, composite)
+        return cls(matrices.keys, *(Side(*side) for side in sides))
+
+    def evidence(self, labelled, priors=None, groups=None):
+        return Scored.of(self.metric.on(labelled), self.composite.on(labelled), priors, groups)
+
+    @property
+    def queries(self):
+        return len(self.metric.base)
+
+
+def priors_of(others, keys):
+    """What other collections' differences to the same current configuration say of these candidates."""
+    at = [{key: row for row, key in enumerate(other.keys)} for other in others]
+    rows = [np.array([index.get(key, -1) for key in keys]) for index in at]
+
+    def side(name):
+        own = [getattr(other, name) for other in others]
+        means, variances = (
+            np.array(
+                [np.where(row >= 0, getattr(one, of)[row], np.nan) for one, row in zip(own, rows, strict=True)]
+            )
+            for of in ("mean", "variance")
+        )
+        seen = np.isfinite(means)
+        count = seen.sum(axis=0)
+        kept = (np.where(seen, side, 0.0).sum(axis=0) / np.maximum(count, 1) for side in (means, variances))
+        return PriorGains(*kept, table_weight(count))
+
+    return side("metric"), side("composite")
+
+
+def splits(size, n, count):
+    """Labelled and unseen queries, `count` times; none where too few would be left."""
+    if n > min(0.8 * size, size - 20):
+        return
+    for draw in range(count):
+        order = np.random.default_rng([n, draw]).permutation(size)
+        yield order[:n], order[n:]
 
 
 def odds_row(own, rest, current, n, draws):
@@ -33,15 +118,15 @@ def odds_row(own, rest, current, n, draws):
     rows, variance, default = contenders_of(own, rest)
     shown = PublicGains(np.array([one.metric.mean[one.keys.index(default_of(one))] for one in rest]))
     likely = shown.likely and current != "weighted sum, half"
-    priors, usual, found = priors_of(rest, own.keys), USUAL.get(current, OVER_FUSION), []
+    priors, usual, found = priors_of(rest, own.keys), USUAL.get(current, rule.OVER_FUSION), []
     for labelled, _ in splits(own.queries, n, draws) if n <= own.queries / 2 else ():
         evidence = own.evidence(labelled, priors)
         elsewhere = evidence.prior_metric.mean[rows]
         known_gain = elsewhere - elsewhere[rows.tolist().index(default)]
         few = FewLabelCandidates(rows, known_gain, variance, default, favoured=likely)
-        expect = Expectation(evidence, usual)
-        first = apply_rule(expect, ALL_FAMILIES)
-        decision, _ = decide_with_public_prior(first, expect, ALL_FAMILIES, few, n)
+        expect = rule.Expectation(evidence, usual)
+        first = rule.apply_rule(expect, rule.ALL_FAMILIES)
+        decision, _ = decide_with_public_prior(first, expect, rule.ALL_FAMILIES, few, n)
         if decision.candidate is None:
             found.append([decision.verdict])
             continue

@@ -117,9 +117,7 @@ def _made(name):
     }
 
 
-@cache
-def world(name, folder):
-    return World(name, folder)
+world = cache(World)
 
 
 @cache

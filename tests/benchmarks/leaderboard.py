@@ -24,6 +24,7 @@ from pathlib import Path
 
 import leaderboard_page
 import numpy as np
+from by_trec_eval import oracle
 
 from steelyard.base.errors import DataError, EmbedderError, SteelyardError, quote
 from steelyard.base.files import STRICT_JSON, canonical, inside, read_bytes, read_text, write_text
@@ -240,7 +241,7 @@ def _timed(dataset, kind):
         config = configs[label]
         workspace.index_for([find_system(config.name)], config.effective.signals)
         searcher = workspace.searcher(config)
-        asked = dataset.asked(judged(dataset)[:TIMED], searcher.knows)
+        asked = dataset.with_known_intents(judged(dataset)[:TIMED], searcher.knows)
         rounds = [[_milliseconds(searcher, query) for query in asked] for _ in range(2)]
         found[label] = round(float(np.median(rounds[1])), 2)  # the first round fills what is kept between searches
     return found
@@ -360,15 +361,14 @@ def _checks(file, dataset, queries, lists, values):
 
 
 def verified(dataset, queries, lists, values):
-    """The largest difference of any value of any run from pytrec_eval, ir_measures and ranx, by tool."""
-    from confirmed import confirmed  # ranx compiles itself first
-
-    ids = [query.id for query in queries]
-    by_query = {
-        label: {measure: dict(zip(ids, column, strict=True)) for measure, column in own.items()}
-        for label, own in values.items()
-    }
-    return confirmed({id_: dataset.qrels[id_] for id_ in ids}, lists, by_query, MEASURES)
+    """The largest difference of any value of any run from pytrec_eval."""
+    qrels, worst = {query.id: dataset.qrels[query.id] for query in queries}, 0.0
+    for label, own in lists.items():
+        run = {query: {id_: -float(place) for place, id_ in enumerate(own.get(query, ()))} for query in qrels}
+        for measure, found in oracle(run, qrels, MEASURES).items():
+            expected = np.array([found[query] for query in qrels])
+            worst = max(worst, float(np.abs(expected - values[label][str(measure)]).max()))
+    return {"pytrec_eval": worst}
 
 
 HEAD = ("contender", *SHOWN, "nDCG@10 [95%]", "against bm25 [95%]", "p (Holm)", "verdict", "embedded", "MB", "ms")

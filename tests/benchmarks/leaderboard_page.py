@@ -28,7 +28,7 @@ def html(text, order, titles, found):
             for at, (title, about, rows) in enumerate(shown)
         ),
     )
-    above = {"title": "Leaderboard of memory retrieval", "told": _inline(first), "facts": tuple(_facts(found))}
+    above = {"title": "Leaderboard of memory retrieval", "sentence": _inline(first), "facts": tuple(_facts(found))}
     nothing = dict.fromkeys(("badge", "because", "formula", "caveat", "description"), "")
     return rendered({**nothing, **above, "steps": []}, sections)
 

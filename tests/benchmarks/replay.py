@@ -1,17 +1,26 @@
-"""Replay: configurations over a recording, beside tools that fuse and evaluate runs held as dictionaries."""
+"""Replay: configurations over a recording, beside tools that fuse and evaluate runs held as dictionaries.
 
+Then weights tried a second: the kernel of search beside tools that evaluate one setting after another, by nDCG@10
+of a weighted sum after min-max. A contender's time is given for 100,000 configurations x queries, because
+contenders try different numbers.
+"""
+
+import sys
+from contextlib import redirect_stdout
 from dataclasses import replace
 
 import numpy as np
 import pytrec_eval
 import synthetic
-from kernel import searching
-from timing import DisagreementError, Race, peer, race
+from ir_measures import calc_aggregate, nDCG
+from timing import DisagreementError, Race, once, peer, race
 
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval.candidates.kernel import Kernel
+from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.metrics import Judgments, evaluate, parse_measures
@@ -99,8 +108,6 @@ def compete(case, table, qrels, config, rounds):
         ),
         "pytrec_eval": lambda _: trec_means(oracle.evaluate(finished)),
     }
-    if len(set(np.diff(table.offsets))) == 1:
-        fusing["numpy, dense arrays"] = dense(table, judgments, weights)
     if ranx is not None:
         theirs, ready = ranx.Qrels(asked), ranx.Run(finished)
         runs = [ranx.Run(lists[name]) for name in weights]
@@ -118,29 +125,6 @@ def compete(case, table, qrels, config, rounds):
         Race("evaluation", case, race(evaluating, [None], rounds), notes=notes[1]),
         searching(case, table, qrels, replace(config, finish=()), lists, finished, rounds),
     ]
-
-
-def dense(table, judgments, weights):
-    """The same job for this one table, where every query has as many candidates, in a few lines of numpy."""
-    shape = (len(table.queries), -1)
-    grade = judgments.grades(table.query.astype(np.int64), table.entry).reshape(shape).astype(float)
-    ideal, relevant = np.maximum(judgments.ideal_at(10), 1e-300), np.maximum(judgments.relevant, 1)
-    columns = {name: table.columns[name].reshape(shape) for name in weights}
-    discounts = 1 / np.log2(np.arange(10) + 2)
-
-    def run(_):
-        scores = np.zeros(grade.shape)
-        for name, weight in weights.items():
-            low = np.nanmin(columns[name], axis=1, keepdims=True)
-            span = np.nanmax(columns[name], axis=1, keepdims=True) - low
-            scores += weight * np.where(np.isnan(columns[name]), 0.0, (columns[name] - low) / span)
-        some = np.argpartition(-scores, 10, axis=1)[:, :10]
-        order = np.lexsort((some, -np.take_along_axis(scores, some, axis=1)), axis=1)
-        found = np.take_along_axis(grade, np.take_along_axis(some, order, axis=1), axis=1)
-        gains = np.where(found >= 1, found, 0.0)
-        return [float((gains @ discounts / ideal).mean()), float(((gains > 0).sum(axis=1) / relevant).mean())]
-
-    return run
 
 
 def dictionaries(table, names):
@@ -199,3 +183,69 @@ def agreement(case, contenders, exact):
         if away > 1e-9:
             notes.append(f"{name} differs by {away:.1e} in the mean, by its order of ties")
     return tuple(notes)
+
+
+ONE = parse_measures(["nDCG@10"])
+THREE = parse_measures(["nDCG@10", "R@10", "RR@10"])
+OURS, THREADED = "steelyard kernel: fuses, evaluates", "steelyard kernel, two threads"
+OPTIMIZE, PYTREC = "ranx: optimize_fusion", "pytrec_eval: evaluates dictionaries, fuses nothing"
+BARS = {OPTIMIZE: 3000, PYTREC: 500}
+"""How many times as many configurations x queries a second the kernel is asked for."""
+
+
+def searching(case, table, qrels, config, lists, finished, rounds):
+    """One race: `lists` are the dictionaries of every signal, `finished` the fused ones."""
+    queries, terms = len(table.queries), config.strategy.terms
+    judgments = Judgments.of(qrels, table.queries, table.entries)
+    form, prepared = once(lambda: Form.of(table, config, config.strategy, judgments))
+    one, three = Kernel.of(form, ONE), Kernel.of(form, THREE)
+    tried = np.random.default_rng(0).dirichlet(np.ones(len(terms)), size=max(64, 5_000_000 // queries))
+    asked = {query: qrels.get(query, {}) for query in table.queries}
+    oracle = pytrec_eval.RelevanceEvaluator(asked, {"ndcg_cut_10"})
+    works = {
+        OURS: (lambda _: one.values(tried, threads=1), len(tried)),
+        THREADED: (lambda _: one.values(tried, threads=2), len(tried)),
+        "steelyard kernel: nDCG@10, R@10, RR@10": (lambda _: three.values(tried, threads=1), len(tried)),
+        PYTREC: (lambda _: oracle.evaluate(finished), 1),
+        "ir_measures: evaluates dictionaries, fuses nothing": (
+            lambda _: calc_aggregate([nDCG @ 10], asked, finished),
+            1,
+        ),
+    }
+    if ranx is not None:
+        theirs, runs = ranx.Qrels(asked), [ranx.Run(own) for own in lists.values()]
+        weights = {"weights": [term.weight for term in terms]}
+
+        def fuse_and_evaluate(_):
+            return ranx.evaluate(
+                theirs, ranx.fuse(runs=runs, norm="min-max", method="wsum", params=weights), "ndcg@10"
+            )
+
+        def optimize(_):
+            options = {"return_optimization_report": True, "step": 0.25 if len(runs) > 2 else 0.1}
+            with redirect_stdout(sys.stderr):  # its progress bar
+                return ranx.optimize_fusion(theirs, runs, metric="ndcg@10", **options)
+
+        works["ranx: fuse, evaluate"] = (fuse_and_evaluate, 1)
+        works[OPTIMIZE] = (optimize, len(optimize(None)[1].configs))
+    taken = race({name: work for name, (work, _) in works.items()}, [None], min(rounds, 3))
+    samples = {
+        name: [(wall * scale, cpu * scale) for wall, cpu in taken[name]]
+        for name, (_, count) in works.items()
+        for scale in [1e5 / (count * queries)]
+    }
+    case = f"{case}, ms for 100,000 configurations x queries"
+    prepared = f"the form took {prepared * 1e3:.0f} ms, once"
+    return Race("search", case, samples, notes=(*verdicts(Race("search", case, samples)), prepared))
+
+
+def verdicts(made):
+    """Configurations x queries a second, and each bar met or not, by medians of processor time."""
+    rows = {row["contender"]: row for row in made.rows()}
+    alone, shared = 1e2 / rows[OURS]["cpu_ms"], 1e2 / rows[THREADED]["median_ms"]
+    notes = [f"{alone:.1f} million configurations x queries a second; {shared:.1f} with two threads, by the clock"]
+    for name, bar in BARS.items():
+        if name in rows:
+            ratio = rows[name]["ratio"]
+            notes.append(f"{ratio:,.0f} x {name}; asked for: {bar:,}; {'met' if ratio >= bar else 'not met'}")
+    return notes

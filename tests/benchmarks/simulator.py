@@ -6,7 +6,6 @@ they are broken in known ways. The models:
 pbm      Position-based: examined with probability 1 / place, acted upon by grade (Richardson et al., WWW 2007).
 wild     Every entry draws by looks of its own, is trusted at the top, and all is read until satisfied.
 attract  The first signal draws acts to irrelevant entries, by 0.3 of its value.
-tags     Acts on entries by the signal named `tags` alone: a user who prefers tag matches.
 """
 
 from dataclasses import dataclass
@@ -35,10 +34,6 @@ def attract(chance, worth, signal, looks):
     return chance((0.85 * worth + 0.3 * signal * (1 - worth)) / POSITIONS)
 
 
-def tags(chance, worth, signal, looks):
-    return chance((0.02 + 0.85 * signal) / POSITIONS)
-
-
 def wild(chance, worth, signal, looks):
     """Relevant entries draw by their looks; of the others a tenth look good."""
     plain = np.where((looks * 7919) % 1 < 0.1, 0.15 + 0.5 * looks, 0.06 * looks)
@@ -49,7 +44,7 @@ def wild(chance, worth, signal, looks):
     return would & np.concatenate([first, np.cumprod(going_on, axis=1).astype(bool)[:, :-1]], axis=1)
 
 
-MODELS = {model.__name__: model for model in (pbm, wild, attract, tags)}
+MODELS = {model.__name__: model for model in (pbm, wild, attract)}
 
 
 @dataclass(frozen=True)

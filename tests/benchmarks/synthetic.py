@@ -168,8 +168,8 @@ def recording(queries, candidates, signals, seed=5):
         entry=entry.astype(np.int32),
         columns=columns,
         positions=positions,
-        about=entry_facts([Entry(id_) for id_ in ids], {}),
-        asked=query_facts([Query("", id=name) for name in asked], [NOW] * queries, {}),
+        entry_facts=entry_facts([Entry(id_) for id_ in ids], {}),
+        query_facts=query_facts([Query("", id=name) for name in asked], [NOW] * queries, {}),
     )
     return table, qrels
 

@@ -5,7 +5,7 @@ from importlib import resources
 import numpy as np
 import pytest
 from pools import PLACES, Lists, digest
-from public_table import CLASSES, NAMES, document
+from priors import CLASSES, NAMES, document
 
 from steelyard.base.files import STRICT_JSON
 from steelyard_eval.choose import public

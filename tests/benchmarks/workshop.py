@@ -25,7 +25,6 @@ FIELDS = ("title", "text", "why", "impact", "details", "context", "l0", "l1")
 COPY = 0.3
 """Entries that share this part of their 5-word shingles are near-duplicates."""
 
-
 DEFAULT = "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
 SYSTEMS = [
     *("fts", "bm25", "vector", "echovault", "echovault:shipped", "soleri", "soleri:shipped", "moltnet"),

@@ -7,11 +7,10 @@ its number is kept, so that `--only NUMBER` runs it again. The same number is th
 """
 
 import argparse
+import contextlib
 import json
-import os
+import multiprocessing
 import resource
-import select
-import signal
 import sys
 import time
 import traceback
@@ -22,8 +21,6 @@ KEPT = 20
 """Faults whose text is kept."""
 SAVED = 10.0
 """Seconds of work that a broken off run may lose."""
-HANG = 60.0
-"""Seconds after which a piece of work is a hang."""
 
 
 def options(description, goal):
@@ -84,52 +81,38 @@ def save(path, state, began):
     draft.replace(path)
 
 
-def isolated(work, seconds=HANG, megabytes=8192):
+def isolated(work, seconds, megabytes=8192):
     """The work in a process of its own, so that a crash, a hang or a flood of native code is a fault, too.
 
     `seconds` and `megabytes` bound each piece. The process is a fork, so what was loaded before is there.
     """
+    context = multiprocessing.get_context("fork")
 
-    def run(number):
-        receive, send = os.pipe()
-        child = os.fork()
-        if not child:
-            os.close(receive)
-            _child(work, number, send, megabytes)
-        os.close(send)
-        with os.fdopen(receive) as stream:
-            said = _within(stream, seconds, child)
-        _, status = os.waitpid(child, 0)
-        if said is None:
-            raise AssertionError(f"no end within {seconds} s")
-        if status:
-            raise AssertionError(f"ended with {os.waitstatus_to_exitcode(status)}: {said[-400:]}")
-        return json.loads(said)
-
-    return run
-
-
-def _child(work, number, send, megabytes):
-    code = 1
-    try:
+    def child(number, to):
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
         try:
-            said, code = json.dumps(work(number)), 0
+            to.send((work(number), ""))
         except BaseException:
-            said = traceback.format_exc()
-        os.write(send, said.encode("utf-8", "replace")[-60_000:])
-    finally:
-        os._exit(code)
+            to.send((None, traceback.format_exc()[-60_000:]))
 
+    def run(number):
+        back, to = context.Pipe(duplex=False)
+        process = context.Process(target=child, args=(number, to))
+        process.start()
+        to.close()
+        done, said = None, f"no end within {seconds} s"
+        if back.poll(seconds):
+            with contextlib.suppress(EOFError):  # it crashed, and its code says how
+                said = ""
+                done, said = back.recv()
+        else:
+            process.kill()
+        process.join()
+        if done is None:
+            raise AssertionError(f"ended with {process.exitcode}: {said[-400:]}")
+        return done
 
-def _within(stream, seconds, child):
-    """All that the child wrote; None when it was killed because its time was over."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if select.select([stream], [], [], 0.2)[0]:
-            return stream.read()
-    os.kill(child, signal.SIGKILL)
-    return None
+    return run
 
 
 def main(name, description, goal, work):

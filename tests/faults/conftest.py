@@ -18,7 +18,7 @@ def keep_words(monkeypatch):
     """Words are stored of however few entries, see `states.keep_words`: forked commands inherit it."""
     import states
 
-    for name in ("WORTH_STORING", "CHANGES", "CHANGES_SHARE"):
+    for name in ("MIN_TEXTS_TO_STORE", "CHANGES", "CHANGES_SHARE"):
         monkeypatch.setattr(states.words, name, getattr(states.words, name))  # restored afterwards
     states.keep_words()
 

@@ -26,14 +26,15 @@ from pathlib import Path
 import campaign
 import kill
 import states
-import steps
+from states import right
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 KILLS = 6
 """Kills in a piece of work."""
 TABLE = "everything.md"
-
+SETTLED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SOURCE_DATE_EPOCH": "1780000000"}
+"""A child is forked from a process of one thread; the date is in the weights file."""
 
 BACKWARDS = (
     "import itertools, time; real, steps = time.time, itertools.count(); "
@@ -67,11 +68,6 @@ def one(rng, names=None):
     return rng.choice(yards(rng.choice(sorted(names or states.commands()))))
 
 
-def right(condition, what):
-    if not condition:
-        raise kill.LostError(what)
-
-
 def told(yard, place, code, *why):
     """It ended well, or one error says why; no traceback, no draft."""
     said = yard.said(place)
@@ -90,9 +86,7 @@ def ended(yard, place, code, *why):
 
 
 def again(yard, place):
-    ending = yard._run(place)
-    right(ending.code == 0, f"running again ended with {ending.code}: {yard.said(place)}")
-    right(yard.command.state(place / "out") == yard.after, "running again leaves something else")
+    yard.again(place)
     shutil.rmtree(place)
 
 
@@ -138,8 +132,7 @@ def full_disk(rng, yard=None, pages=None):
         ending = yard._run(place)
         filler.unlink()
         ended(yard, place, ending.code, "space", "may be full")
-        right(yard._run(place).code == 0, f"with room again: {yard.said(place)}")
-        right(yard.command.state(out) == yard.after, "with room again it leaves something else")
+        yard.again(place)
     shutil.rmtree(place)
     return {"full disks": 1, "full disks that were refused": int(ending.code == 4)}
 
@@ -160,7 +153,7 @@ def little_memory(rng, yard=None, extra=None):
         resource.setrlimit(resource.RLIMIT_DATA, (size, size))
         yard._work(place, begin)
 
-    ending = steps.run(bounded, None)
+    ending = kill.forked(bounded, None)
     ended(yard, place, ending.code, "more memory than a command may")
     again(yard, place)
     return {"little memory": 1, "little memory that was refused": int(ending.code == 4)}
@@ -190,19 +183,26 @@ PAIRS = {
 }
 
 
-def race(root, start, *pair):
+def begun(start):
+    """A new place that holds what a start has made."""
+    place = Path(tempfile.mkdtemp(dir=root(), prefix="race-"))
+    shutil.copytree(root() / start, place / "out")
+    (place / "data").symlink_to(root() / "data")
+    return place
+
+
+def race(start, *pair):
     """Both commands from one starting shot; their codes and what they said, and what the vault holds."""
-    place = Path(tempfile.mkdtemp(dir=root, prefix="race-"))
-    shutil.copytree(root / start, place / "out")
-    (place / "data").symlink_to(root / "data")
+    place = begun(start)
     shot, trigger = os.pipe()
     children = [os.fork() or _run(place, words, number, shot, trigger) for number, words in enumerate(pair)]
     os.close(shot)
     os.close(trigger)  # both read its end
     codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
     said = [(place / f"err{number}").read_text() for number in range(len(pair))]
-    if pair[1][0] == "search" and not json.loads((place / "out1").read_text() or "{}").get("hits"):
-        raise kill.LostError("the search found nothing")
+    right(
+        pair[1][0] != "search" or json.loads((place / "out1").read_text() or "{}").get("hits"), "nothing is found"
+    )
     state = states.vault_state(place / "out")
     shutil.rmtree(place)
     return codes, said, state
@@ -212,12 +212,7 @@ def _run(place, words, number, shot, trigger):
     code = 99
     try:
         os.close(trigger)
-        os.chdir(place)
-        for target, name in ((1, f"out{number}"), (2, f"err{number}")):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), target)
-        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__  # also where pytest holds them
-        os.read(shot, 1)
-        states.main(list(words))
+        kill.run_in(place, words, f"out{number}", f"err{number}", lambda: os.read(shot, 1))
     except SystemExit as ended:
         code = ended.code or 0
     finally:
@@ -227,7 +222,7 @@ def _run(place, words, number, shot, trigger):
 def two_at_once(rng, label=None):
     label = label or rng.choice(sorted(PAIRS))
     start, *pair = PAIRS[label]
-    codes, said, state = race(root(), start, *pair)
+    codes, said, state = race(start, *pair)
     right(set(codes) <= {0, 4}, f"{label}: {codes} {said}")
     right(not any(one.strip().count("\n") or "Traceback" in one for one in said), f"{label}: {said}")
     right(state == alone(label), f"{label}: the vault holds something else than after one run")
@@ -237,14 +232,10 @@ def two_at_once(rng, label=None):
 @functools.cache
 def alone(label):
     start, *pair = PAIRS[label]
-    place = Path(tempfile.mkdtemp(dir=root(), prefix="alone-"))
-    shutil.copytree(root() / start, place / "out")
-    with contextlib.redirect_stdout(sys.stderr):
+    with contextlib.redirect_stdout(sys.stderr), contextlib.chdir(begun(start)):
         for words in pair:
-            states.command(
-                *(root() / word if word == "data" else place / word if "/" in word else word for word in words)
-            )
-    return states.vault_state(place / "out")
+            states.command(*words)
+        return states.vault_state(Path("out"))
 
 
 def outside(yard, prelude="", python=sys.executable, **variables):
@@ -328,6 +319,8 @@ def table():
 
 
 def cli():
+    if not SETTLED.items() <= os.environ.items():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SETTLED})  # noqa: S606 -- ourselves
     kill.settle()
     chosen = campaign.options(__doc__, 100_000).parse_args()
     code = campaign.campaign("everything", work, chosen)

@@ -15,9 +15,9 @@ from __future__ import annotations
 import atexit
 import functools
 import gzip
-import io
 import json
 import math
+import os
 import random
 import re
 import shutil
@@ -35,7 +35,9 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
+import apsw
 import numpy as np
+import small
 
 import steelyard_eval as sy
 from steelyard.base.errors import SteelyardError
@@ -57,14 +59,13 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
-from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
+from steelyard_eval.extensions.importers import load_store
 from steelyard_eval.extensions.usage import KINDS
 from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.session import Corpus
 from steelyard_eval.extensions.usage.transcripts import read_ubi
-from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording import disk as recordings
@@ -81,6 +82,8 @@ COUNT = 60
 """Inputs in one piece of work."""
 PART = b"\n--PART--\n"
 """Between the files of one input of a folder target."""
+STRICT = "/* was strict */"
+BESIDE_VAULTS = ("", "-wal", "-shm", "-journal")
 
 
 class Fault(Exception):  # noqa: N818 -- what the fuzzer looks for, named as in the reports
@@ -103,7 +106,7 @@ def check(name, data):
         try:
             return TARGETS[name].run(data)
         except SteelyardError as error:
-            if name != "vault" and "is damaged" in str(error):
+            if name not in ("vault", "store") and "is damaged" in str(error):
                 raise Fault(f"a sound vault is called damaged: {error}") from error
             return refusal(error)
         except Fault:
@@ -120,13 +123,9 @@ def refusal(error):
         raise Fault(f"message holds {bad[0]!a}: {message[:200]!a}")
     if "Traceback" in message or not message.strip():
         raise Fault(f"message is {message[:200]!a}")
-    return f"{type(error).__name__}: {_kind(message)}"
-
-
-def _kind(message):
-    """A message without the values in it, so that equal refusals count as one outcome."""
+    # Without the values in it, so that equal refusals count as one outcome.
     plain = re.sub(r"'[^']*'|\"[^\"]*\"|\S*/\S*|[-+]?\d[\d.e+-]*", "_", message.splitlines()[-1][:300])
-    return plain[:60]
+    return f"{type(error).__name__}: {plain[:60]}"
 
 
 def _text(data):
@@ -342,10 +341,95 @@ def _change_file(path):
 
 
 def schema(data):
-    """A vault that was changed by statements of somebody else; see schemas.py."""
-    from schemas import schema as tried  # it uses what stands here
+    """A vault that somebody changed by statements is refused, or answers what it can; nothing of theirs runs.
 
-    return str(tried(data))
+    Other columns, types, views, triggers, generated columns, virtual tables, collations, and odd values in every
+    table, those of FTS5 and sqlite-vec included; without bytes it is left as it is.
+    """
+    rng = random.Random(data)  # noqa: S311 -- reproducible, not secret
+    with tempfile.TemporaryDirectory(dir=world().folder) as made:
+        path = Path(made) / "memory.vault"
+        path.write_bytes(world().vault_file)
+        done = _tampered(path, rng) if data else []
+        search = functools.partial(_search_file, systems=[rng.choice(list(SYSTEMS))])
+        try:
+            outcome = tried((search, _search_file, _read_file, _list_file, _change_file), str(path))
+        except BaseException as error:
+            error.add_note(f"after {done}")
+            raise
+        extra = {p.name for p in path.parent.iterdir()} - {f"{path.name}{end}" for end in BESIDE_VAULTS}
+        assert not extra, f"{extra} was written after {done}"
+    return " ".join(outcome)
+
+
+def _tampered(path, rng):
+    """Change the vault, now and then while its strict tables take any value; what was done."""
+    done = []
+    for _ in range(rng.choice((1, 1, 2, 3, 4))):
+        loosely = rng.random() < 0.3
+        if loosely:
+            with _opened(path) as db:
+                db.execute(f"UPDATE sqlite_schema SET sql = replace(sql, ') STRICT', ') {STRICT}')")
+        with _opened(path) as db:
+            # As bytes, because an earlier statement may have made a name that is no text.
+            names = "SELECT CAST(name AS BLOB) FROM sqlite_schema WHERE type = 'table' AND name IS NOT NULL"
+            columns = {}
+            for (raw,) in db.execute(names).fetchall():
+                table = raw.decode("utf-8", "replace")
+                rows = db.execute("SELECT name FROM pragma_table_info(?)", (table,))
+                columns[table] = [name for (name,) in rows]
+            sql = _statement(rng, columns, path.parent)
+            db.execute(sql).fetchall()
+            done.append(("loosely " if loosely else "") + sql)
+        if loosely:
+            with _opened(path) as db:
+                db.execute(f"UPDATE sqlite_schema SET sql = replace(sql, ') {STRICT}', ') STRICT')")
+    return done
+
+
+@contextmanager
+def _opened(path):
+    """What SQLite refuses all the same is left out, and so is what never ends, such as a trigger of theirs."""
+    with suppress(apsw.Error), small.loosened(path) as db:
+        db.set_progress_handler(lambda: True, 10**7)
+        yield db
+
+
+def _statement(rng, columns, folder):
+    known, tables = DATA["schemas"], [table for table in columns if table] or ["entries"]
+    table = rng.choice((*tables, *["entries"] * (len(tables) // 3)))
+    own = columns.get(table) or ["x"]
+    words = {name: rng.choice(every) for name, every in known["words"].items()}
+    words["body"] = words["body"].format(folder=folder)
+    words["column"] = rng.choice(
+        (rng.choice(own), "id" if "id" in own else own[0])
+    )  # what is sorted and joined by
+    words |= {"value": rng.choice(known["values"]), "name": rng.choice((*tables, *known["names"]))}
+    kinds = known["values in sound tables"]
+    statement = rng.choice(kinds if rng.random() < 0.5 else [*kinds, *known["others"]])
+    return statement.format(**words, table=table, other=rng.choice(tables))
+
+
+def store(data):
+    """A store of another program, with bytes of one file changed, is imported, or refused in one message."""
+    rng = random.Random(data)  # noqa: S311 -- reproducible, not secret
+    source = STORES / rng.choice(DATA["stores"])
+    with tempfile.TemporaryDirectory(dir=world().folder) as folder:
+        path = Path(folder) / source.name
+        if source.is_dir():
+            shutil.copytree(source, path, ignore=shutil.ignore_patterns("expected.json"))
+        else:
+            shutil.copy2(source, path)
+        if data:
+            changed = rng.choice(sorted(one for one in [path, *path.rglob("*")] if one.is_file()))
+            changed.write_bytes(mutate_bytes(rng, changed.read_bytes()))
+        try:
+            load_store(path)
+        except SteelyardError as error:
+            if "\n" in str(error).strip() and "faults" not in str(error):
+                raise Fault(f"more than one message: {error}") from None
+            raise
+    return "imported"
 
 
 def log(data):
@@ -395,9 +479,8 @@ def baseline(data):
     path = world().folder / "baseline.json"
     with suppress(ValueError, RecursionError, AttributeError):
         record = STRICT_JSON.decode(_text(data[1:]))
-        record.pop(SEAL, None)
         if data[:1] < b"\xc0":
-            data = data[:1] + json.dumps({**record, SEAL: hashed(record)}).encode()
+            data = data[:1] + small.sealed(record).encode()
     path.write_bytes(data[1:])
     found = world().gated.gate(baseline=path)
     canonical(found.to_json())
@@ -431,6 +514,7 @@ def _whole(piece):
     return str(before + repeated * times + after)
 
 
+STORES = Path(os.environ.get("STEELYARD_STORES") or Path(__file__).parents[3] / "shared" / "stores")
 PACKED = ("corpus.jsonl", "queries.jsonl")
 LOGS = ("log.jsonl", "log.jsonl.gz", "log.json")
 SPOKEN = "what-nobody-else-may-read"
@@ -442,7 +526,6 @@ ASKED: tuple[Callable[[], object], ...] = (
     _asked_list,
 )
 API = ApiSettings("openai", "http://127.0.0.1:1/v1", "tiny", 8, Secret())
-
 
 ENTRIES = tuple(read_entry(record)[0] for record in DATA["entries"])
 FROM_FACTS = parse_strategy(
@@ -468,23 +551,16 @@ class Folder:
 
     @contextmanager
     def changed(self, data):
-        """The folder with the files of this input, for the length of a with block."""
-        parts = [part for part in data.split(PART)[:4] if part]
-        files = {self.names[part[0] % len(self.names)]: part[1:] for part in parts}
-        for name, raw in files.items():
-            (self.path / name).parent.mkdir(exist_ok=True)
-            (self.path / name).write_bytes(raw)
-            if name in self.instead:
-                (self.path / self.instead[name]).unlink(missing_ok=True)
-        try:
-            yield self.path
-        finally:
-            for name in files:
-                (self.path / name).unlink(missing_ok=True)
-                if "/" in name and name not in self.files:
-                    (self.path / name).parent.rmdir()
-            for name in {*files, *map(self.instead.get, files)} & self.files.keys():
-                (self.path / name).write_bytes(self.files[name])
+        """A copy of the folder with the files of this input, for the length of a with block."""
+        with tempfile.TemporaryDirectory(dir=self.path.parent) as made:
+            folder = Path(shutil.copytree(self.path, made, dirs_exist_ok=True))
+            for part in filter(None, data.split(PART)[:4]):
+                name = self.names[part[0] % len(self.names)]
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_bytes(part[1:])
+                if name in self.instead:
+                    (folder / self.instead[name]).unlink(missing_ok=True)
+            yield folder
 
 
 class World:
@@ -522,9 +598,7 @@ class World:
         self.vault_file = (self.folder / "seed.vault").read_bytes()
 
 
-@functools.cache
-def world():
-    return World()
+world = functools.cache(World)
 
 
 def _lines(records):
@@ -558,6 +632,7 @@ def _weight_seeds():
 
 DEPTHS = tuple(DATA["depths of nesting"])
 HOSTILE_TEXT = tuple(map(_whole, DATA["text"]))
+WORDS_OF_ARRAYS = tuple(map(_whole, DATA["words of array headers"]))
 HOSTILE_JSON = tuple(map(_whole, (*DATA["json"], *map(json.dumps, STRATEGIES), *DATA["json behind"])))
 
 
@@ -589,29 +664,22 @@ def mutate_text(rng, data, words=HOSTILE_TEXT):
 
 
 def mutate_strategy(rng, data):
-    text, kind = _text(data), rng.randrange(6)
-    if kind == 0:
-        name = rng.choice(("layered(1*", "rrf(", "weighted_sum(2*", "tiered(fts, then=", "weighted_sum(1e6*"))
-        times = rng.choice((1, 2, 8, 31, 32, 33, 400))
-        text = name * times + text + ")" * times
-    elif kind == 1:
-        term = rng.choice((f"1*{text}, ", "1*fts, ", "recency, ", "1e14*rrf(fts), ", "100000*layered(1*l0), "))
-        text = f"weighted_sum({term * rng.choice((2, 40, 900, 3000))}1*fts)"
-    elif kind == 2:
-        first, second = rng.sample([text, rng.choice(STRATEGIES)], 2)
-        number = rng.choice(("0", "1", "1e6", "1e-300", "0.1", "1000000"))
-        scale = rng.choice(("none", "max", "minmax", "zscore", "rank"))
-        text = f"weighted_sum({number}*{first}, 1*{second}, normalize={scale})"
-    else:
+    """A strategy inside itself, or beside others, many times; or one with words changed."""
+    if rng.randrange(2):
         return mutate_text(rng, data, WORDS)
+    known = DATA["strategies around one"]
+    words = {name: rng.choice(known[name]) for name in ("number", "scale")}
+    words |= {"text": _text(data), "other": rng.choice(STRATEGIES)}
+    before, repeated, often, inside, after = rng.choice(rng.choice(known["forms"]))
+    times = rng.choice(often)
+    text = before.format(**words) + repeated.format(**words) * times + inside.format(**words) + after * times
     return text.encode("utf-8", "surrogatepass")
 
 
 def mutate_query(rng, data):
     if rng.random() < 0.02:
-        word = rng.choice(("token ", "t", "a.", "token,", '" ', "w{} ", "\u3042 ", "* "))
-        return "".join(word.format(at) for at in range(rng.choice((300, 3000, 30_000)))).encode()
-    return mutate_text(rng, data, ("token", "rotate", "auth*", '"the token"', "title:token", "NOT", "OR", "the"))
+        return (rng.choice(DATA["pieces of long queries"]) * rng.choice((300, 3000, 30_000))).encode()
+    return mutate_text(rng, data, DATA["words of queries"])
 
 
 def mutate_json(rng, data):
@@ -677,13 +745,17 @@ def _hostile(rng, raw):
     return f"@@{len(raw) - 1}@@"
 
 
+def _odd(rng, byte):
+    return rng.choice((0, 1, 0x7F, 0x80, 0xFF, byte ^ (1 << rng.randrange(8)), rng.randrange(256)))
+
+
 def mutate_bytes(rng, data):
     raw = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 8, 40))):
         at = rng.randint(0, max(0, len(raw) - 1))
         kind = rng.randrange(6)
         if kind < 2 and raw:
-            raw[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, raw[at] ^ (1 << rng.randrange(8)), rng.randrange(256)))
+            raw[at] = _odd(rng, raw[at])
         elif kind == 2:
             del raw[at : at + rng.choice((1, 2, 16, 500))]
         elif kind == 3:
@@ -696,37 +768,22 @@ def mutate_bytes(rng, data):
 
 
 def mutate_npy(rng, data):
-    try:
-        stream = io.BytesIO(data)
-        np.lib.format.read_magic(stream)
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-        header, body = {"descr": dtype.str, "fortran_order": fortran, "shape": shape}, stream.read()
-    except Exception:  # a broken header makes numpy raise almost anything
+    """The words and numbers of the header, numbers of the body, or any bytes."""
+    if rng.random() < 0.1:
+        return rng.choice(DATA["no arrays"]).encode("latin-1") + data[rng.choice((0, 9, 128)) :]
+    if data[:8] != b"\x93NUMPY\x01\x00" or rng.random() < 0.2:
         return mutate_bytes(rng, data)
-    huge = (2**62, 2**31, 10**30, -1, -(2**40), 0, 1, 2, 3, 4, 9, 4.0, None, True)
-    kinds = ("<f8", "<f4", "<f2", ">f2", "|O", "<U4", "|V8", "<i4", "<i8", "|b1", "<c16", "<M8[s]", "|S0", "x")
-    key = rng.choice(
-        ["descr", "fortran_order", "shape", "shape", "body", "body", "number", "deep", "other", "bytes"]
-    )
-    if key == "descr":
-        header[key] = rng.choice((*kinds, [("a", "<f2")], [("a", "|O")], 7, None, [[[]]]))
-    elif key == "fortran_order":
-        header[key] = rng.choice((True, 1, None, "x"))
-    elif key == "shape":
-        header[key] = tuple(rng.choice(huge) for _ in range(rng.choice((0, 1, 2, 2, 3, 40))))
-    elif key == "body":
-        body = rng.choice((b"", body[:-1], body * 2, b"\xff" * len(body), b"\0" * len(body)))
-    elif key == "number" and len(body) >= 4:
+    end = 10 + int.from_bytes(data[8:10], "little")
+    header, body = data[10:end], data[end:]
+    if rng.random() < 0.6:
+        header = mutate_text(rng, header.rstrip(), WORDS_OF_ARRAYS)[:60_000] + b"\n"
+    elif rng.random() < 0.5 and len(body) >= 4:
         numbers = np.frombuffer(body[: len(body) // 4 * 4], dtype="<i4").copy()
         numbers[rng.randrange(len(numbers))] = rng.choice((-1, 2**31 - 1, -(2**31), 5, 0, 0x7FF00000))
         body = numbers.tobytes()
-    elif key == "other":
-        return rng.choice((b"PK\x03\x04" + body, b"\x80\x04." + body, b"\x93NUMPY", data[:9], b""))
-    elif key == "bytes":
-        return mutate_bytes(rng, data)
-    deep = rng.choice((50, 90, 150, 3000))
-    text = ("(" * deep + ")" * deep if key == "deep" else str(header)).encode()[:60_000] + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + body
+    else:
+        body = rng.choice((b"", body[:-1], body * 2, b"\xff" * len(body), b"\0" * len(body)))
+    return data[:8] + len(header).to_bytes(2, "little") + header + body
 
 
 def mutate_file(rng, name, data):
@@ -776,7 +833,7 @@ def mutate_vault(rng, data):
         elif raw:
             near = rng.choice(words) + rng.randrange(12) if words and kind < 6 else page + rng.randrange(4096)
             at = min(len(raw) - 1, page + rng.randrange(120) if kind > 14 else near)
-            raw[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, raw[at] ^ (1 << rng.randrange(8)), rng.randrange(256)))
+            raw[at] = _odd(rng, raw[at])
     return bytes(raw)
 
 
@@ -797,8 +854,8 @@ def _use_seeds():
     return [*found, b"\xc0" + _lines(DATA["earlier log"])]
 
 
-def _numbered(records):
-    return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate(records)]
+def _answers():
+    return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate(DATA["answers"])]
 
 
 def _texts(name):
@@ -821,10 +878,11 @@ TARGETS: dict[str, Target] = {
     ),
     "vault": Target(vault, lambda: [world().vault_file], mutate_vault),
     "schema": Target(schema, lambda: [b""], lambda rng, _: rng.randbytes(8)),
+    **({"store": Target(store, lambda: [b""], lambda rng, _: rng.randbytes(8))} if STORES.is_dir() else {}),
     "log": Target(log, _log_seeds, mutate_kind(mutate_lines)),
     "used": Target(used, _use_seeds, mutate_kind(mutate_lines)),
     "baseline": Target(baseline, lambda: [b"\0" + world().baseline], mutate_kind(mutate_json)),
-    "endpoint": Target(endpoint, lambda: _numbered(DATA["answers"]), mutate_kind(mutate_json)),
+    "endpoint": Target(endpoint, _answers, mutate_kind(mutate_json)),
 }
 
 

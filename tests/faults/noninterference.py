@@ -16,7 +16,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
-from click.testing import CliRunner
+import small
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "contracts"))
 import worlds
@@ -29,13 +29,11 @@ from steelyard.memory.query import EVERYTHING, Query, visible_to
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
-from steelyard_eval.cli.main import main as steelyard
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
 
 ROUNDS, CHANGES = 4, 12
 """After each round of changes the answers are compared."""
-
 
 NAMES = sorted(SYSTEMS)
 TEXTS = (*worlds.WORDS, "heron newt", "heron -newt", '"heron reed"', "nothing")
@@ -179,7 +177,7 @@ def asked(words, paths, scopes, system):
     if words[0] in ("search", "context"):
         line += ["--system", system]
     with patch.dict(Searcher.__init__.__kwdefaults__, clock=lambda: worlds.NOW):  # explained: ages
-        outcome = CliRunner().invoke(steelyard, line)
+        outcome = small.steelyard(*line)
     return outcome.exit_code, outcome.output
 
 

@@ -9,6 +9,8 @@ import sqlite_vec
 from click.testing import CliRunner
 
 from steelyard_eval.cli.main import main
+from steelyard_eval.datasets.dataset import hashed
+from steelyard_eval.gate.baseline import SEAL
 
 ATTACKS = json.loads(Path(__file__).with_name("attacks.json").read_text("utf-8"))
 """Rows of the tables of several files."""
@@ -38,6 +40,12 @@ def one_message(outcome, code):
     assert outcome.exit_code == code, outcome.output
     assert outcome.output.replace("\n", "").isprintable()
     return outcome.output
+
+
+def sealed(record):
+    """A baseline as text, sealed again whatever was changed."""
+    bare = {name: value for name, value in record.items() if name != SEAL}
+    return json.dumps({**bare, SEAL: hashed(bare)})
 
 
 def answer(body, status="200 OK"):

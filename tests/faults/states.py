@@ -35,6 +35,11 @@ class LostError(AssertionError):
     """Something that should be there is not, or is broken."""
 
 
+def right(condition, what):
+    if not condition:
+        raise LostError(what)
+
+
 @dataclass(frozen=True)
 class Command:
     """`prepare` fills a folder; `words` are run in it; `state` reads what it holds, or raises where it is broken.
@@ -93,49 +98,13 @@ def indexed(found, before, after):
 
 def commands():
     """Every command with each state it may start from."""
-    weighed = f"--current '{CURRENT}' --out out/report/search-weights.json"
-    new = {"new": nothing}
-    files_of = (files, piecewise)
-    rows = {
-        "index": ("index data out/vault", vault_state, indexed, {**new, "update": older_vault}),
-        "reindex": ("index out/vault --rebuild", vault_state, whole, {"stale": stale_vault}),
-        "record": (
-            "record data out/tables --systems fts,echovault",
-            *(recording_state, piecewise, {**new, "replace": older_recording}),
-        ),
-        "tune": (
-            f"tune data '{CURRENT}' --out out/w.json",
-            *(weights_state, piecewise_or_unproven, {**new, "replace": older_weights}),
-        ),
-        "report": ("report results.json --out out/report", *files_of, {**new, "replace": older_report}),
-        "compare": ("compare data fts,bm25 --metrics nDCG@10 --write-runs out/report", *files_of, new),
-        "export": ("export out/w.json --to vespa --out out/report/profile", *files_of, {"new": weights}),
-        "demo": ("demo --out out/report", names, whole_or_missing, new),
-        "recommend": (f"recommend data {weighed}", names, whole_or_missing, new),
-        "learn": (f"learn data --feedback out/log.jsonl {weighed}", names, whole_or_missing, {"new": simulated}),
-        "gate": (
-            "gate data fts --baseline out/report/baseline.json --update --because first",
-            *(names, whole_or_missing, new),
-        ),
-        "act": ("vault act out/log.jsonl s1 m1 --action cited", log_state, growing, {"append": logged}),
-        "search": (
-            "search out/vault 'jwt signing keys' --log out/log.jsonl",
-            log_state,
-            growing,
-            {"append": searched},
-        ),
-        "import": (
-            "import out/store.db out/mine",
-            imported_state,
-            whole,
-            {"new": new_store, "again": grown_store},
-        ),
-        "import weights": ("import out/foreign.json out/report/w.json", *files_of, {"new": foreign}),
-    }
-    return {
-        name: [Command(start, make, tuple(shlex.split(line)), *of) for start, make in starts.items()]
-        for name, (line, *of, starts) in rows.items()
-    }
+    table = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+    found = {}
+    for name, (typed, state, allowed, starts) in table.items():
+        words = tuple(shlex.split(typed.format(current=CURRENT)))
+        rules = globals()[state], globals()[allowed]
+        found[name] = [Command(start, globals()[make], words, *rules) for start, make in starts.items()]
+    return found
 
 
 def nothing(data, folder):
@@ -319,8 +288,8 @@ def _words_agree(path):
         stored = {name for name, _ in vault.word_indexes()}
         for analysis in analyses(SYSTEMS.values()):
             if analysis.key not in stored:
-                if vault.spaces() and vault.count() >= words.MIN_TEXTS_TO_STORE:
-                    raise LostError(f"no words of {analysis.key} are stored")
+                few = not vault.spaces() or vault.count() < words.MIN_TEXTS_TO_STORE
+                right(few, f"no words of {analysis.key} are stored")
                 continue
             ours, theirs = (one.counted(analysis, EVERYTHING) for one in (vault, fresh))
             for word in {word for entry in fresh.entries() for word in analysis.read(entry)[0]}:
@@ -328,23 +297,20 @@ def _words_agree(path):
                     dict(zip(c.ids(p.at), p.counts.tolist(), strict=True))
                     for c, p in ((ours, ours.posting(word)), (theirs, theirs.posting(word)))
                 ]
-                if pair[0] != pair[1]:
-                    raise LostError(f"{analysis.key} has {pair[0]} of {word}, its entries {pair[1]}")
+                right(pair[0] == pair[1], f"{analysis.key} has {pair[0]} of {word}, its entries {pair[1]}")
 
 
 def _sound(vault):
-    if (faults := _rows(vault, "PRAGMA integrity_check")) != [("ok",)]:
-        raise LostError(f"integrity_check: {faults}")
+    faults = _rows(vault, "PRAGMA integrity_check")
+    right(faults == [("ok",)], f"integrity_check: {faults}")
     for (name,) in _rows(vault, "SELECT name FROM keyword_indexes"):
         _rows(vault, f"INSERT INTO fts_{name}(fts_{name}, rank) VALUES('integrity-check', 1)")
     tables = {name for (name,) in _rows(vault, "SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0%'")}
     listed = {f"vec_{number}" for (number,) in _rows(vault, "SELECT space FROM spaces")}
-    if tables != listed:
-        raise LostError(f"vector tables {tables} are not the spaces listed, {listed}")
+    right(tables == listed, f"vector tables {tables} are not the spaces listed, {listed}")
     for table in tables:
         strays = _rows(vault, f"SELECT rowid FROM {table} WHERE rowid NOT IN (SELECT rowid FROM entries)")
-        if strays:
-            raise LostError(f"{table} has vectors of no entry: {strays}")
+        right(not strays, f"{table} has vectors of no entry: {strays}")
 
 
 def _terms(vault, name):
@@ -381,8 +347,8 @@ def files(folder, pattern="report/*"):
         raw = path.read_bytes()
         if path.suffix == ".json":
             json.loads(raw)
-        elif path.suffix == ".html" and not raw.rstrip().endswith(b"</html>"):
-            raise LostError(f"{path.name} is cut off")
+        elif path.suffix == ".html":
+            right(raw.rstrip().endswith(b"</html>"), f"{path.name} is cut off")
         states[path.name] = raw.decode() if path.suffix == ".json" else hashlib.sha256(raw).hexdigest()
     return states
 

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from click.testing import CliRunner
+import small
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
@@ -23,7 +23,6 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem import DIMENSIONS, DOCUMENTED
-from steelyard_eval.cli.main import main as steelyard
 
 CHECKS = 500
 """Of a piece of work, so that 210 pieces are just over 100,000."""
@@ -186,9 +185,8 @@ def by_command(number):
 
 
 def run(*words, code=0):
-    outcome = CliRunner().invoke(steelyard, list(words))
-    if outcome.exit_code != code:
-        raise AssertionError(f"{words} ended with {outcome.exit_code}: {outcome.output[-300:]}")
+    outcome = small.steelyard(*words)
+    assert outcome.exit_code == code, f"{words} ended with {outcome.exit_code}: {outcome.output[-300:]}"
     return outcome.output
 
 

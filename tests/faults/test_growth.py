@@ -1,26 +1,33 @@
 """Readers take twice as long for twice the input, whatever is in it: operations are counted, and not time.
 
-A call counts as one operation, and a call of a method that walks its whole list or text (`count`, `split`)
-as many as that has parts. What stands between two calls is not seen, so an `in` over a list is not.
+A call counts as one operation, and a call of a method that walks its whole list or text (`count`, `split`) as
+many as that has parts. What stands between two calls is not seen, so an `in` over a list is not, nor what
+happens inside a regular expression: for these a text has 400,000 characters, which took minutes to years before,
+and its reader runs in a process that is ended after `SECONDS` of CPU.
 """
 
 import gzip
 import json
+import multiprocessing
+import resource
 import sqlite3
 import sys
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 import small
+from small import ATTACKS
 
 from steelyard.base.errors import SteelyardError
+from steelyard.base.fields import parse_number
 from steelyard.base.files import STRICT_JSON, unpacked
 from steelyard.config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
+from steelyard.extensions.cortex_client.rewriting import _is_profile
 from steelyard.extensions.network.endpoint import Response
 from steelyard.feedback import append_act
 from steelyard.memory.entry import Entry
@@ -28,15 +35,17 @@ from steelyard.memory.query import EVERYTHING
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check, open_dataset
-from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.extensions.endpoints.answer_form import Mentioned
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
-from steelyard_eval.extensions.importers import load_store
+from steelyard_eval.extensions.importers import benchmark, load_store, markdown
 from steelyard_eval.extensions.importers.markdown import basic_homes as homes
+from steelyard_eval.extensions.importers.notes import Names, entry_of, heading_of, read_note
+from steelyard_eval.extensions.importers.source import ForeignStore
+from steelyard_eval.extensions.importers.text_systems import _without_footer, array_of, cortex_mem
 from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Corpus, Searched, Spoken, Wrote
 from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.extensions.usage.what_followed import search_outcomes
-from steelyard_eval.gate.baseline import SEAL, load_baseline
+from steelyard_eval.gate.baseline import load_baseline
 from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 from steelyard_eval.measures.trec_runs import read_run
 from steelyard_eval.notebook.label.judgment_file import read_judgments
@@ -132,25 +141,13 @@ SESSIONS = {
 def baseline(n):
     (kept,) = DATA["baseline"]["contenders"]
     record = {**DATA["baseline"], "contenders": [{**kept, "lists": kept["lists"] * n}]}
-    return json.dumps({**record, SEAL: hashed(record)})
+    return small.sealed(record)
 
 
 def results(n):
     rows = [Row(name, "system", "fts") for name in named(n)]
     answer = Answer("alone", {"choice": "k0", "value": 0.5, "metric": "MRR"})
     return render(Result("compare", answer, Provenance("t", DataFacts("x")), rows))
-
-
-HELD = {
-    "entries": lambda n: [Entry(f"e{at}", "token") for at in range(n)],
-    "unknown fields": lambda n: [Entry("e", "token", extra={name: [name] for name in named(n)})],
-}
-
-
-MEMORIES = {
-    "files": lambda n: {f"session/s/{at}.md": "token" for at in range(n)},
-    "layers": lambda n: {f"session/{at}/.abstract.md": "token" for at in range(n)},
-}
 
 
 def database(name, columns, values):
@@ -161,12 +158,6 @@ def database(name, columns, values):
                 db.execute(f"INSERT INTO {name} VALUES ({written(values, at)})")
 
     return make
-
-
-MEMBERS = {
-    "members": lambda n: gzip.compress(b"a") * n,
-    "padding": lambda n: gzip.compress(b"a") + b"\0" * 1000 * n,
-}
 
 
 def read_ubi_log(path):
@@ -216,57 +207,54 @@ def stored(entries):
     return make
 
 
-def laid_out(what, kind, read):
-    return {f"{what}, {name}": (kind, text_of(*parts), read) for name, parts in DATA[what].items()}
+def texts(group, kind, read):
+    """The rows of a group; those of a folder begin with the name of their file."""
+    for name, own in DATA[group].items():
+        one = text_of(*own[kind in ("set", "folder") :])
+        make = one if kind in ("text", "file") else lambda n, own=own, one=one: {own[0]: one(n)}
+        yield f"{group}, {name}", (kind, make, read)
 
 
+FEW = {"session/s/a.md": "token"}
 CASES = {
-    **{
-        f"set, {name}": ("set", lambda n, own=own: {own[0]: text_of(*own[1:])(n)}, check)
-        for name, own in DATA["set"].items()
-    },
+    **dict(texts("set", "set", check)),
+    **dict(texts("json", "text", STRICT_JSON.decode)),
+    **dict(texts("log", "file", lambda path: read_log(path, KNOWN, 2e9))),
+    **dict(texts("act", "file", lambda path: append_act(path, "none", "m1", "accepted"))),
+    **dict(texts("ubi", "file", read_ubi_log)),
+    **dict(texts("run", "file", read_run)),
+    **dict(texts("judgments", "file", read_judgments)),
+    **dict(texts("answer", "text", read_answer)),
+    **dict(texts("store", "folder", lambda path: load_store(next(path.iterdir())))),
     **{f"weights, {name}": ("file", weights(*own), SearchConfig.load) for name, own in DATA["weights"].items()},
-    "weights, nested": ("file", text_of(["[", ""]), SearchConfig.load),
-    **laid_out("json", "text", STRICT_JSON.decode),
-    **laid_out("log", "file", lambda path: read_log(path, KNOWN, 2e9)),
-    "an act looks for its impression": (
-        "file",
-        text_of(*DATA["an act looks for its impression"]),
-        lambda path: append_act(path, "none", "m1", "accepted"),
-    ),
+    **{f"database, {name}": ("place", database(*own), load_store) for name, own in DATA["database"].items()},
+    **{
+        f"memories, {what}": (
+            "folder",
+            lambda n, of=of: FEW | {written(of, at): "token" for at in range(n)},
+            open_dataset,
+        )
+        for what, (of,) in DATA["memories"].items()
+    },
     **{
         f"what followed, {what}": ("text", make, lambda events: list(search_outcomes(events, Corpus(ENTRIES))))
         for what, make in SESSIONS.items()
     },
+    "weights, nested": ("file", text_of(["[", ""]), SearchConfig.load),
     "names that begin alike": ("text", lambda n: n, read_names),
-    **laid_out("ubi", "file", read_ubi_log),
-    **laid_out("run", "file", read_run),
     "baseline": ("file", baseline, lambda path: load_baseline(path, "")),
-    "judgments": ("file", text_of(*DATA["judgments"]), read_judgments),
     "results": ("file", results, load_result),
     "a recording": ("folder", recording, load_recording),
-    **{f"vault, {what}": ("place", stored(make), read_vault) for what, make in HELD.items()},
-    "a model": ("text", model, LsaEmbedder.from_arrays),
-    **{
-        f"memories, {what}": ("folder", lambda n, make=make: {"session/s/a.md": "token", **make(n)}, open_dataset)
-        for what, make in MEMORIES.items()
-    },
-    **{
-        f"store, {name}": (
-            "folder",
-            lambda n, own=own: {own[0]: text_of(*own[1:])(n)},
-            lambda path, own=own: load_store(path / own[0].partition("/")[0]),
-        )
-        for name, own in DATA["store"].items()
-    },
-    **{f"store, {name}": ("place", database(*own), load_store) for name, own in DATA["database"].items()},
-    "the folders of a program": (
-        "folder",
-        projects,
-        lambda path: list(homes({"BASIC_MEMORY_CONFIG_DIR": str(path)})),
+    "vault, entries": ("place", stored(lambda n: [Entry(f"e{at}", "token") for at in range(n)]), read_vault),
+    "vault, unknown fields": (
+        "place",
+        stored(lambda n: [Entry("e", "token", extra={name: [name] for name in named(n)})]),
+        read_vault,
     ),
-    **laid_out("answer", "text", read_answer),
-    **{f"gzip, {what}": ("text", make, unpacked) for what, make in MEMBERS.items()},
+    "a model": ("text", model, LsaEmbedder.from_arrays),
+    "folders": ("folder", projects, lambda path: list(homes({"BASIC_MEMORY_CONFIG_DIR": str(path)}))),
+    "gzip, members": ("text", lambda n: gzip.compress(b"a") * n, unpacked),
+    "gzip, padding": ("text", lambda n: gzip.compress(b"a") + b"\0" * 1000 * n, unpacked),
 }
 """Name -> where it lies (a text is read as it is made), how it is made of a size, and its reader."""
 
@@ -317,3 +305,67 @@ def test_the_count_sees_what_is_quadratic():
         return lambda: [names.count(name) for name in names]
 
     assert operations(walked(200)) > 3.5 * operations(walked(100))
+
+
+LENGTH, SECONDS = 400_000, 20
+
+
+def noted(store):
+    note = read_note(store, "a.md")
+    return entry_of(note, Names([note]))
+
+
+OF_FILES = {
+    "a note": noted,
+    "basic memory": markdown.basic_memory.read,
+    "cortex": cortex_mem.read,
+    "trec": benchmark.trec.read,
+}
+OF_TEXTS = {"number": parse_number, "system": find_system, "array": array_of, "profile": _is_profile}
+
+
+def ended(target, given):
+    def run():
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        with suppress(SteelyardError, ValueError):
+            target(given)
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+@pytest.mark.parametrize("what", ATTACKS["expressions"])
+def test_a_reader_ends(tmp_path, what):
+    reader, name, before, piece, after = ATTACKS["expressions"][what]
+    text = before + piece * (LENGTH // len(piece)) + after
+    if name:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+        assert ended(OF_FILES[reader], ForeignStore(tmp_path)) == 0
+    else:
+        assert ended(OF_TEXTS[reader], text) == 0
+
+
+@pytest.mark.parametrize(("line", "title"), ATTACKS["headings"])
+def test_headings(line, title):
+    """By CommonMark 4.2 (ATX headings), but for a heading of marks alone, which keeps one as its name."""
+    assert heading_of(line) == title
+
+
+@pytest.mark.parametrize(("link", "names"), ATTACKS["links"])
+def test_links(tmp_path, link, names):
+    (tmp_path / "a.md").write_text(link)
+    assert read_note(ForeignStore(tmp_path), "a.md").links == tuple(names)
+
+
+@pytest.mark.parametrize(("line", "content", "context"), ATTACKS["observations"])
+def test_observations(line, content, context):
+    found = markdown._observation(line)
+    assert (found["content"], found["context"]) == (content, context)
+
+
+@pytest.mark.parametrize(("text", "left"), ATTACKS["remarks"])
+def test_a_remark_at_the_end(text, left):
+    assert _without_footer(text) == left

@@ -1,6 +1,7 @@
 """Vaults made by somebody who means harm: valid SQLite files in which nothing is what it should be.
 
 The first two are attacks that succeeded: they deleted another vault's entries and wrote a file where they liked.
+Then what can be wrong with a vault, and hostile words in it and asked of it.
 """
 
 import itertools
@@ -12,11 +13,12 @@ import pytest
 from small import ATTACKS, loosened, one_message, steelyard
 
 from steelyard.base.errors import VaultError
+from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault, guard
-from steelyard.systems import SYSTEMS, analyses, keyword_indexes
+from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
 
 SPACE = Space("lsa", "text", "{text}")
 INDEX = next(iter(keyword_indexes(SYSTEMS.values())))
@@ -216,3 +218,95 @@ def test_odd_values_end_in_one_message(path, odd):
         outcome = steelyard(*words)
         assert outcome.exit_code in (0, 2)
         assert outcome.output.replace("\n", "").isprintable()
+
+
+HOSTILE = [*ATTACKS["hostile words"], "token " * 200, "x" * 100_000]
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "memory.vault"
+
+
+@pytest.fixture
+def vault():
+    with Vault(":memory:") as store:
+        yield store
+
+
+def older(version):
+    return lambda path: tamper(make(path), f"PRAGMA user_version = {version}")
+
+
+NO_VAULTS = {
+    "a folder": (lambda path: path.mkdir(), "is a folder,"),
+    "a short text": (lambda path: path.write_text("hello"), "memory.vault' is not"),
+    "a long text": (lambda path: path.write_text("hello " * 10_000), "memory.vault' is not"),
+    **{
+        f"another program's, {n}": (
+            lambda path, n=n: tamper(path, "CREATE TABLE albums(title)", f"PRAGMA user_version = {n}"),
+            "SQLite file",
+        )
+        for n in (0, 1, 57)
+    },
+    "a newer one": (older(99), r"by a newer Steelyard \(schema 99, this one knows 5\); upgrade Steelyard"),
+    "an older one": (older(4), r"by an older Steelyard \(schema 4, this one knows 5\); index .* into a new vault"),
+    "one of no version": (older(0), r"by an older Steelyard \(schema 0, .*index the data set into a new vault"),
+}
+
+
+class TestOpening:
+    def test_a_missing_file_is_not_made(self, place):
+        with pytest.raises(VaultError, match=r"vault at .*memory.vault.*steelyard"):
+            Vault(place)
+        assert not place.exists()
+
+    @pytest.mark.parametrize("what", NO_VAULTS)
+    def test_what_is_no_vault_of_this_version_stays_as_it_is(self, place, what):
+        make, reason = NO_VAULTS[what]
+        make(place)
+        before = place.read_bytes() if place.is_file() else b""
+        for create in (False, True):
+            with pytest.raises(VaultError, match=reason):
+                Vault(place, create=create)
+        assert before == (place.read_bytes() if place.is_file() else b"")
+        assert [p.name for p in place.parent.iterdir()] == [place.name]
+
+    def test_an_empty_file_is_filled_only_where_a_vault_is_made(self, place):
+        place.touch()
+        with pytest.raises(VaultError, match="steelyard index DATASET"):
+            Vault(place)
+        assert place.read_bytes() == b""
+        for at in range(3):  # and opens again and again
+            with Vault(place, create=True) as store:
+                store.upsert([Entry(f"e{at}")])
+                assert store.count() == at + 1
+
+
+def test_vectors_of_unequal_count_write_nothing(vault):
+    vault.upsert([Entry("a"), Entry("b")])
+    with pytest.raises(ValueError, match="zip"):
+        vault.put_vectors(SPACE, ["a", "b"], np.ones((1, 2), dtype=np.float32))
+    assert vault.spaces() == []
+
+
+class TestHostileWords:
+    @pytest.fixture
+    def store(self, vault):
+        pairs = enumerate(HOSTILE)
+        vault.upsert([Entry(f"e{at}", title=text[:50], text=text, tags=(text[:9],)) for at, text in pairs])
+        return vault
+
+    @pytest.mark.parametrize("system", ["fts", "bm25", "echovault", "plain"])
+    def test_every_hostile_query_is_answered_and_what_says_nothing_never_fails(self, store, system):
+        searcher = Searcher(store, find_system(system).config())
+        for text in [*HOSTILE, *ATTACKS["silent words"]]:
+            hits = searcher.search(text).hits
+            assert len(hits) <= searcher.config.limit
+            assert all(np.isfinite(hit.score) for hit in hits)
+        assert store.count() == len(HOSTILE)
+
+    def test_hostile_words_are_found_as_words(self, store):
+        """The token beside every operator is found by its prefix."""
+        hits = Searcher(store, find_system("fts").config(100)).search("token").hits
+        assert {h.entry.text for h in hits} == {text for text in HOSTILE if "token" in text}

@@ -12,13 +12,10 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check
-from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.datasets.manifest import Naming
-from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.recording.disk import load as load_recording
 
 LINE = "aws_secret_access_key = wJalrXUtnFEMI"
-
 
 ORIGIN = ("--install", f"git+https://git.example.org/a/b.git@{'1f' * 20}")
 """Where a workflow installs steelyard from; what is installed here may come from a folder."""
@@ -91,10 +88,9 @@ class TestADataSet:
 
 def resealed(path, embedder=None, **changes):
     record = STRICT_JSON.decode(path.read_text())
-    del record[SEAL]
     record["contenders"][0].update(changes)
     record |= {"embedder": embedder} if embedder else {}
-    path.write_text(json.dumps({**record, SEAL: hashed(record)}))
+    path.write_text(small.sealed(record))
 
 
 class TestABaseline:

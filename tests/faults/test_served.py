@@ -111,7 +111,7 @@ def test_malformed_requests_never_end_the_server(vault, tmp_path, count):
 
 
 def test_what_was_acknowledged_is_in_the_log_when_the_server_is_killed(vault, tmp_path):
-    """SIGKILL after an acknowledgement; tests/faults/kill.py does so 300 times."""
+    """SIGKILL after an acknowledgement; `make campaign` does so again and again."""
     log = tmp_path / "log.jsonl"
     with Raw(vault, "--log", log) as server:
         client = server.client
@@ -174,7 +174,7 @@ def hasty(vault, tmp_path_factory):
     """The port of a server that waits for nobody long, and takes few connections."""
     code = (
         "from steelyard_eval.cli.main import main; from steelyard_eval.extensions.serve import server; "
-        "server.IDLE, server.PATIENCE, server.MOST_AT_ONCE = 1.0, 0.3, 8; main()"
+        "server.IDLE, server.REQUEST_SECONDS, server.MOST_AT_ONCE = 1.0, 0.3, 8; main()"
     )
     with running(vault, tmp_path_factory.mktemp("hasty"), "-c", code) as number:
         yield number

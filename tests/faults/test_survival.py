@@ -1,10 +1,11 @@
-"""Killed, interrupted, raced, out of disk, not allowed to write: nothing is lost and every file is whole.
+"""Killed, interrupted, raced, out of disk or memory, not allowed to write: nothing is lost, every file is whole.
 
 STEELYARD_KILLS sets the moments a command is killed at (4 otherwise), STEELYARD_RACES the rounds of each race.
 """
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -13,12 +14,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import everything
+import kill
+import loop
 import numpy as np
 import pytest
 import small
 import states
 
 from steelyard.base.errors import MachineError
+from steelyard.base.machine import MEMORY
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
@@ -26,27 +30,11 @@ from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval.common.process import MIN_MEMORY_BYTES, bounded, read_size
 from steelyard_eval.recording.disk import _save
 from steelyard_eval.vaults import vault_embedder
 
-HERE = Path(__file__).parent
 pytestmark = pytest.mark.usefixtures("keep_words")
-
-
-def script(name, *words):
-    done = subprocess.run(
-        [sys.executable, HERE / name, *map(str, words)], capture_output=True, text=True, check=False, env=clean()
-    )
-    assert done.stdout, done.stderr[-3000:]
-    figures = [json.loads(line) for line in done.stdout.splitlines()]
-    if "skipped" in figures[0]:
-        pytest.skip(figures[0]["skipped"])
-    return figures
-
-
-def clean():
-    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
-
 
 AT_NIGHT = [("record", "tune", "reindex", "report", "export"), *([("serve",)] if find_spec("mcp") else [])]
 KILLED = [("index",), *(pytest.param(names, marks=pytest.mark.nightly) for names in AT_NIGHT)]
@@ -54,11 +42,16 @@ KILLED = [("index",), *(pytest.param(names, marks=pytest.mark.nightly) for names
 
 class TestMoments:
     @pytest.mark.parametrize("names", KILLED, ids=" ".join)
-    def test_a_command_that_is_killed_or_interrupted_loses_nothing_and_goes_on(self, names):
-        count = os.environ.get("STEELYARD_KILLS", "2")  # compare and demo: make campaign
-        for figures in script("kill.py", "--count", count, *names):
+    def test_a_command_that_is_killed_or_interrupted_loses_nothing_and_goes_on(self, names, monkeypatch):
+        if reason := kill.traceable():
+            pytest.skip(reason)
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", "1780000000")
+        kill.settle()
+        count = int(os.environ.get("STEELYARD_KILLS", "2"))  # compare and demo: make campaign
+        for name in names:
+            figures = kill.kill(name, everything.root(), count)
             assert figures["problems"] == []
-            assert figures["killed"] >= int(count) // 2
+            assert figures["killed"] >= count // 2
 
     @pytest.mark.nightly
     @pytest.mark.parametrize("label", everything.PAIRS)
@@ -313,3 +306,90 @@ def test_an_interrupt_says_so_in_one_line(monkeypatch, stopped):
             assert result.stderr.strip().startswith("interrupted; what was committed is kept")
             assert len(result.stderr.strip().splitlines()) == 1
             assert name.endswith("make_context") or not result.stderr.startswith("\n")
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A data set that takes about a gigabyte of memory: half a million entries of a hundred bytes."""
+    folder = tmp_path / "large"
+    folder.mkdir()
+    with (folder / "corpus.jsonl").open("w") as stream:
+        stream.writelines(json.dumps({"id": f"e{at}", "text": f"token {at} " * 5}) + "\n" for at in range(500_000))
+    return folder
+
+
+def test_a_command_refuses_what_it_has_no_memory_for_and_leaves_nothing(large, tmp_path):
+    words = ["index", str(large), str(tmp_path / "vault"), "--memory", "512M"]
+    done = subprocess.run([sys.executable, "-m", "steelyard_eval", *words], capture_output=True, text=True)
+    assert done.returncode == 4, done.stderr[-2000:]
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert "more with --memory" in line
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["large"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux bounds what a process allocates")
+@pytest.mark.parametrize(
+    "name",
+    ["index", "record", "import", *(pytest.param(own, marks=pytest.mark.nightly) for own in ("compare", "learn"))],
+)
+def test_a_command_with_little_memory_writes_all_or_nothing(name):
+    """It has what it has when it begins and no more, or a few megabytes; the state before, or the one after."""
+    yard = everything.yards(name)[-1]
+    for extra in (0, 3):
+        everything.little_memory(None, yard, extra)
+
+
+@pytest.mark.parametrize(
+    ("error", "closing"),
+    [
+        (MemoryError(), False),
+        (MemoryError(), True),  # seen in CI: what handled the first error found no memory either
+        (SystemError("error return without exception set"), False),
+        (RuntimeError("can't start new thread"), False),
+        (ImportError("libx.so: failed to map segment from shared object"), False),
+    ],
+)
+def test_whatever_tells_that_there_is_no_memory_is_one_message(error, closing, monkeypatch):
+    """The texts are glibc's and Python's own."""
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr("steelyard_eval.cli.diagnosis.diagnose", fails)
+    if closing:
+        monkeypatch.setattr("steelyard_eval.cli.main.LOGGER.removeHandler", fails)
+    outcome = small.steelyard("doctor")
+    assert outcome.exit_code == 4
+    assert closing or outcome.stderr.count("\n") == 1
+    assert "command may" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("512M", MIN_MEMORY_BYTES), ("2G", 2**31), ("800m", 800 * 2**20), ("1GiB", 2**30)]
+)
+def test_sizes(text, size):
+    assert read_size(text) == size
+
+
+@pytest.mark.parametrize("text", small.ATTACKS["sizes"])
+def test_other_sizes_are_refused(text):
+    assert "800M or 4G" in small.one_message(small.steelyard("doctor", "--memory", text), 2)
+
+
+def test_the_bound_ends_with_the_command(monkeypatch):
+    monkeypatch.delenv(MEMORY, raising=False)
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with bounded(2**31):
+        assert resource.getrlimit(resource.RLIMIT_DATA)[0] == 2**31
+        assert os.environ[MEMORY] == "512"
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert MEMORY not in os.environ
+
+
+def test_a_loop_of_searches_holds_its_memory_and_its_files():
+    """2,000 searches with vectors, alone and in scopes; `make campaign` has 100,000."""
+    found = loop.work(0, searches=1_000)
+    first = loop.work(1, searches=500)
+    later = loop.work(2, searches=500)
+    assert found["searches"] + first["searches"] + later["searches"] == 2_000

@@ -12,8 +12,8 @@ PACKAGES = (ROOT / "engine" / "steelyard", ROOT / "eval" / "steelyard_eval")
 KNOWN = json.loads(Path(__file__).with_name("ways.json").read_text("utf-8"))
 """What leads in, kind by kind: dotted names, and methods of anything."""
 NO_READERS = (
-    *("write_text", "write_texts", "write_bytes", "spare", "regular_target", "draft", "lock", "sweep"),
-    *("canonical", "compact", "is_deep", "MAX_NESTING", "LONGEST_INTEGER", "cache_folder"),
+    *("write_text", "write_texts", "write_bytes", "backup_path", "regular_target", "draft", "lock"),
+    *("remove_drafts", "canonical", "compact", "is_deep", "MAX_NESTING", "LONGEST_INTEGER", "cache_folder"),
 )
 """What base.files has beside readers: every other name of it counts, and so does the module as a whole."""
 KINDS = {f"steelyard.base.files.{name}": None for name in NO_READERS}

@@ -13,16 +13,7 @@ from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.entry import Entry
 from steelyard.retrievers.vector import cosine
 from steelyard.stores.sqlite import Vault
-from steelyard.systems.cortex_mem import (
-    SHIPPED,
-    SHIPPED_THRESHOLDS,
-    TIMELINE,
-    classify_shipped,
-    directory_of,
-    intent_shipped,
-    is_entity,
-    snippet_shipped,
-)
+from steelyard.systems import cortex_mem
 
 SINGLE = 1e-5
 LAYERS = (".abstract.md", ".overview.md")
@@ -77,7 +68,7 @@ class Fixture:
             rows = RULE.embed(list(texts.values()))
             keep = rows.any(axis=1)
             ids = [uri for uri, kept in zip(texts, keep, strict=True) if kept]
-            vault.put_vectors(space_of(RULE, name, SHIPPED.reading.recipe), ids, rows[keep])
+            vault.put_vectors(space_of(RULE, name, cortex_mem.SHIPPED.reading.recipe), ids, rows[keep])
         return vault
 
 
@@ -86,18 +77,22 @@ fixture = Fixture
 
 def intents(fixture):
     for query, intent, entity, threshold in fixture.recorded["intents"]:
-        ours = intent_shipped(query), is_entity(query), SHIPPED_THRESHOLDS[classify_shipped(query).name]
+        ours = (
+            cortex_mem.intent_shipped(query),
+            cortex_mem.is_entity(query),
+            cortex_mem.SHIPPED_THRESHOLDS[cortex_mem.classify_shipped(query).name],
+        )
         yield repr(query), same((intent.lower(), entity, threshold), ours)
 
 
 def directories(fixture):
     for uri, directory, timeline in fixture.recorded["directories"]:
-        yield uri, same((directory, timeline), (directory_of(uri), TIMELINE in uri))
+        yield uri, same((directory, timeline), (cortex_mem.directory_of(uri), cortex_mem.TIMELINE in uri))
 
 
 def snippets(fixture):
     for at, (content, query, snippet) in enumerate(fixture.recorded["snippets"]):
-        yield f"{at} {query!r}", same(snippet, snippet_shipped(content, query))
+        yield f"{at} {query!r}", same(snippet, cortex_mem.snippet_shipped(content, query))
 
 
 def cosines(fixture):

@@ -10,18 +10,8 @@ cosines (|a - b|^2 = |a|^2 + |b|^2 - 2ab; the vectors are of length 1 only to 1e
 """
 
 import apsw
+import echovault_recording as shared
 import numpy as np
-from echovault_recording import (
-    HYBRID,
-    Fixture,
-    failed,
-    keyed,
-    merge,
-    merged_tolerance,
-    over_maximum,
-    refused,
-    scored,
-)
 from verdicts import EXACT, SINGLE, both, compare, same
 
 from steelyard.memory.query import Query
@@ -32,7 +22,7 @@ def fixture(folder):
     return Documented(folder, DOCUMENTED)
 
 
-class Documented(Fixture):
+class Documented(shared.Fixture):
     """The recording with what the document makes of it."""
 
     tie = SINGLE
@@ -59,7 +49,7 @@ class Documented(Fixture):
         """
         asked = np.array(self.asked[text])
         found = []
-        for id_, score in keyed(pool):
+        for id_, score in shared.keyed(pool):
             vector, distance = np.array(self.stored[id_]), (1.0 - score) / scale
             dot = (asked @ asked + vector @ vector - distance * distance) / 2
             found.append((id_, float(dot / np.sqrt(asked @ asked) / np.sqrt(vector @ vector))))
@@ -67,20 +57,20 @@ class Documented(Fixture):
 
     def fusion(self, qid, limit, query, run, got, scale=1.0):
         vector = self.near(query.text, run["vec_pool"], scale)
-        expected = merge(keyed(run["fts_pool"]), vector)
-        return compare(expected, got, merged_tolerance(vector), 1.0, limit)
+        expected = shared.merge(shared.keyed(run["fts_pool"]), vector)
+        return compare(expected, got, shared.merged_tolerance(vector), 1.0, limit)
 
     def scaled(self, qid, limit, query, recorded, searcher):
         """Cosine does not depend on length: vectors eight times as long give the same rankings."""
         run = self.recorded["runs"].get(qid)
-        if run and not failed(run["hybrid"]):
+        if run and not shared.failed(run["hybrid"]):
             run = run | self.reference.escaped(query, limit) | {"vec_pool": recorded["vec_pool"]}
-            searcher = self.searcher(limit, self.lookup(scale=8.0), searcher.store, HYBRID)
-            yield "hybrid", self.fusion(qid, limit, query, run, scored(searcher.search(query).hits), 8.0)
+            searcher = self.searcher(limit, self.lookup(scale=8.0), searcher.store, shared.HYBRID)
+            yield "hybrid", self.fusion(qid, limit, query, run, shared.scored(searcher.search(query).hits), 8.0)
 
     def shown(self, hits):
         """Scores divided by the best, as the recording has them; the document shows them undivided."""
-        return scored(hits, hits[0].score if hits and hits[0].score else 1.0)
+        return shared.scored(hits, hits[0].score if hits and hits[0].score else 1.0)
 
 
 # The document's tiered search once more, on SQLite and numpy alone
@@ -107,14 +97,14 @@ class Reference:
 
     def tiered(self, query, limit, min_results=3):
         """The document's tiered_search: uncut rows, their tolerance, embedding calls."""
-        fts = keyed(self.keywords(query))[: 2 * limit]
+        fts = shared.keyed(self.keywords(query))[: 2 * limit]
         if len(fts) >= min_results:
             return fts, EXACT, 0
         asked, vectors = np.array(self.asked[query.text]), {id_: np.array(v) for id_, v in self.stored.items()}
         near = [(id_, float(asked @ v / np.sqrt(asked @ asked) / np.sqrt(v @ v))) for id_, v in vectors.items()]
         near = sorted(near, key=lambda row: -row[1])[: 2 * limit]
         near = [row for row in near if self.admits(int(row[0]), query.filters)]
-        return merge(fts, near), merged_tolerance(near), 1
+        return shared.merge(fts, near), shared.merged_tolerance(near), 1
 
     def keywords(self, query):
         rows = self.db.execute(
@@ -128,7 +118,7 @@ class Reference:
             return {}
         rows = self.keywords(query)
         pool = rows[: 2 * limit]
-        over = [[int(id_), score] for id_, score in over_maximum(pool)[:limit]]
+        over = [[int(id_), score] for id_, score in shared.over_maximum(pool)[:limit]]
         lists = {"fts_pool": pool, "fts_top40": rows[:40], "fts_total": len(rows)}
         tiered = dict.fromkeys(("tiered", "tiered_no_provider", "tiered_provider_down"), over)
         return {"match": expression(query.text), "embed_called": len(pool) < 3, **lists, **tiered}
@@ -143,20 +133,22 @@ def tiered_by_keywords(fixture):
     """Tiered rankings where at least 3 keyword rows answer; the recording divides by their maximum."""
     for qid, limit, query, run in fixture.keyword_runs():
         searcher = fixture.searcher(limit, fixture.lookup())
-        if failed(run["tiered"]):
-            yield qid, refused(searcher.search, query)
+        if shared.failed(run["tiered"]):
+            yield qid, shared.refused(searcher.search, query)
         elif not run["embed_called"]:
-            yield qid, compare(keyed(run["tiered"]), fixture.shown(searcher.search(query).hits))
+            yield qid, compare(shared.keyed(run["tiered"]), fixture.shown(searcher.search(query).hits))
         elsewhere = run.get("tiered_unfiltered")
         if elsewhere and not fixture.reference.tiered(Query(query.text), limit)[-1]:
             found = searcher.search(Query(query.text))
-            verdict = both(compare(keyed(elsewhere), fixture.shown(found.hits)), same(0, found.embedding_calls))
+            verdict = both(
+                compare(shared.keyed(elsewhere), fixture.shown(found.hits)), same(0, found.embedding_calls)
+            )
             yield f"{qid} unfiltered", verdict
 
 
 def embedding_calls(fixture):
     for qid, limit, query, run in fixture.keyword_runs():
-        if not failed(run["tiered"]):
+        if not shared.failed(run["tiered"]):
             found = fixture.searcher(limit, fixture.lookup()).search(query)
             yield qid, same(int(run["embed_called"]), found.embedding_calls)
 
@@ -166,13 +158,13 @@ def tiered_by_vectors(fixture):
     for qid, limit, query, run in fixture.keyword_runs():
         searcher = fixture.searcher(limit, fixture.lookup())
         if run["embed_called"]:
-            yield qid, fixture.fusion(qid, limit, query, run, scored(searcher.search(query).hits))
+            yield qid, fixture.fusion(qid, limit, query, run, shared.scored(searcher.search(query).hits))
         if run.get("tiered_unfiltered"):
             everywhere = Query(query.text)
             expected, tolerance, embedded = fixture.reference.tiered(everywhere, limit)
             if embedded:
                 hits = searcher.search(everywhere).hits
-                yield f"{qid} unfiltered", compare(expected, scored(hits), tolerance, 1.0, limit)
+                yield f"{qid} unfiltered", compare(expected, shared.scored(hits), tolerance, 1.0, limit)
 
 
 def min_results(fixture):
@@ -180,11 +172,11 @@ def min_results(fixture):
     for qid, sweep in fixture.recorded["min_fts_sweep"].items():
         limit, query = fixture.query(qid)
         for least, recorded in sweep.items():
-            strategy = f"tiered(fts, min_results={least}, then={HYBRID})"
+            strategy = f"tiered(fts, min_results={least}, then={shared.HYBRID})"
             hits = fixture.searcher(limit, fixture.lookup(), strategy=strategy).search(query).hits
             if recorded == sweep["0"]:
-                verdict = compare(keyed(recorded), fixture.shown(hits))
+                verdict = compare(shared.keyed(recorded), fixture.shown(hits))
             else:
                 expected, tolerance, _ = fixture.reference.tiered(query, limit, int(least))
-                verdict = compare(expected, scored(hits), tolerance, 1.0, limit)
+                verdict = compare(expected, shared.scored(hits), tolerance, 1.0, limit)
             yield f"{qid} {least}", verdict

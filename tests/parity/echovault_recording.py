@@ -141,14 +141,10 @@ def scored(hits, divisor=1.0):
 def settings(label, args):
     """The semantic mode and whether to fill up with recent rows, of a recorded context call.
 
-    An argument beats the configuration, which the label names: ``config semantic=never``,
-    ``config topup_recent=false``. Both keys may stand in one label.
+    An argument beats the configuration, which the label names: ``config semantic=never``.
     """
-    words = label.split() if label.startswith("config ") else []
-    configured = dict(word.split("=", 1) for word in words if "=" in word)
-    topup = configured.get("topup_recent", "true").strip(",").lower() != "false"
-    mode = args.get("semantic_mode", configured.get("semantic", "auto").strip(","))
-    return mode, args.get("topup_recent", topup)
+    mode = args.get("semantic_mode", label.partition("config semantic=")[2] or "auto")
+    return mode, args.get("topup_recent", True)
 
 
 def fused(lists, strategy, limit):

@@ -5,21 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+import echovault_recording as shared
 import numpy as np
-from echovault_recording import (
-    SPACE,
-    Lookup,
-    entry,
-    failed,
-    hybrid,
-    key,
-    keyed,
-    listed,
-    refused,
-    scope,
-    scored,
-    settings,
-)
 from verdicts import EXACT, SINGLE, both, compare, differs, near, same
 
 from steelyard.base.errors import DimensionMismatchError, EmbedderError
@@ -39,19 +26,19 @@ def context(fixture):
 
 def context_case(fixture, case):
     args, label = case["args"], case["label"]
-    text, limit, filters = args.get("query", ""), args["limit"], scope(args)
-    mode, topup = settings(label, args)
+    text, limit, filters = args.get("query", ""), args["limit"], shared.scope(args)
+    mode, topup = shared.settings(label, args)
     # Whether the model was loaded is part of the recording; it shows in the call.
     embedder = fixture.lookup(warm="ollama" not in label or case.get("embed_called", True))
     searcher = fixture.searcher(limit, embedder)
-    if failed(case):
-        return refused(partial(searcher.context, text, filters, semantic=mode, topup_recent=topup))
+    if shared.failed(case):
+        return shared.refused(partial(searcher.context, text, filters, semantic=mode, topup_recent=topup))
     hits, total = searcher.context(text, filters, semantic=mode, topup_recent=topup)
     found = [hit for hit in hits if hit.score is not None]
-    recent = [key(rowid) for rowid, score in case["out"] if score is None]
-    expected = keyed(row for row in case["out"] if row[1] is not None)
+    recent = [shared.key(rowid) for rowid, score in case["out"] if score is None]
+    expected = shared.keyed(row for row in case["out"] if row[1] is not None)
     tolerance = SINGLE if embedder.calls else EXACT
-    head = compare(expected, scored(found), tolerance, 1.0, beyond=tied_at_zero(fixture, text, limit))
+    head = compare(expected, shared.scored(found), tolerance, 1.0, beyond=tied_at_zero(fixture, text, limit))
     tail = same(recent, [hit.entry.id for hit in hits if hit.score is None])
     fields = same(case["keys_last"], sorted(row(hits[-1])) if hits else None)
     return both(head, tail, fields, same(case["total"], total), same(case["embed_called"], embedder.calls == 1))
@@ -60,13 +47,13 @@ def context_case(fixture, case):
 def tied_at_zero(fixture, text, limit):
     """The pool of a query near to nothing: all of its vectors tie at 0."""
     qid = next((qid for qid, asked in fixture.queries.items() if asked["query"] == text), None)
-    pool = keyed(fixture.recorded["vec20"].get(qid, ()))[: 2 * limit]
+    pool = shared.keyed(fixture.recorded["vec20"].get(qid, ()))[: 2 * limit]
     return [(id_, 0.0) for id_, _ in pool] if pool and pool[0][1] <= 0 else []
 
 
 def result_form(fixture):
     memory = fixture.memories[0]
-    shown = row(Hit(1, 0.5, entry(memory)))
+    shown = row(Hit(1, 0.5, shared.entry(memory)))
     for name in fixture.recorded["result_keys"]:
         yield f"key {name}", same(True, name in shown)
     yield "no other key", same(sorted(fixture.recorded["result_keys"]), sorted(shown))
@@ -77,13 +64,13 @@ def row_values(memory):
     named = ("rowid", "title", "what", "why", "impact", "category", "project", "source", "file_path")
     expected = {name: memory[name] for name in (*named, "created_at", "updated_at")}
     expected |= {"tags": json.dumps(memory["tags"]), "has_details": int(bool(memory["details"])), "score": 0.5}
-    shown = row(Hit(1, 0.5, entry(memory)))
+    shown = row(Hit(1, 0.5, shared.entry(memory)))
     return same(expected, {name: shown[name] for name in expected})
 
 
 def search_tool(fixture):
     """What the search and the context tool of the real program showed; its search asked for `cache stampede`."""
-    numbers = {key(memory["rowid"]): memory["id"] for memory in fixture.memories}
+    numbers = {shared.key(memory["rowid"]): memory["id"] for memory in fixture.memories}
     hits = fixture.searcher(5, fixture.lookup()).search("cache stampede").hits
     ours = [tool_result(hit) | {"id": numbers[hit.entry.id]} for hit in hits]
     recorded = fixture.recorded["tool_search"]
@@ -116,15 +103,18 @@ def without_vectors(fixture, recorded):
     bare, lookup = fixture.filled(scale=0), fixture.lookup()
     searcher = fixture.searcher(5, lookup, vault=bare)
     vector = np.array(fixture.asked["zephyrine"], dtype=np.float32)
-    found = scored(searcher.search("zephyrine").hits)
+    found = shared.scored(searcher.search("zephyrine").hits)
     here = {
-        "vector_search": bare.nearest(SPACE, vector, EVERYTHING, 9, True),
+        "vector_search": bare.nearest(shared.SPACE, vector, EVERYTHING, 9, True),
         "has_vec_table": bool(bare.spaces()),
         "embed_calls": lookup.calls,
     }
-    yield ("no vectors: search", both(compare(keyed(recorded["service_search"]), found), near(here, recorded)))
-    merged = hybrid(searcher, Query("zephyrine codec compression"))
-    yield "no vectors: hybrid", compare(keyed(recorded["hybrid"]), merged)
+    yield (
+        "no vectors: search",
+        both(compare(shared.keyed(recorded["service_search"]), found), near(here, recorded)),
+    )
+    merged = shared.hybrid(searcher, Query("zephyrine codec compression"))
+    yield "no vectors: hybrid", compare(shared.keyed(recorded["hybrid"]), merged)
 
 
 def other_dimension(fixture, recorded):
@@ -132,26 +122,29 @@ def other_dimension(fixture, recorded):
     lookup = fixture.lookup(dim=32)
     searcher = fixture.searcher(5, lookup, vault=vault)
     for name, call in (
-        ("ensure", partial(vault.put_vectors, SPACE, [key(1)], wrong)),
-        ("insert_vector_wrong_dim", partial(vault.put_vectors, SPACE, [key(1)], wrong)),
-        ("vector_search_wrong_dim", partial(vault.nearest, SPACE, wrong[0], EVERYTHING, 5, True, "l2")),
-        ("hybrid", partial(hybrid, searcher, Query("zephyrine"))),
+        ("ensure", partial(vault.put_vectors, shared.SPACE, [shared.key(1)], wrong)),
+        ("insert_vector_wrong_dim", partial(vault.put_vectors, shared.SPACE, [shared.key(1)], wrong)),
+        ("vector_search_wrong_dim", partial(vault.nearest, shared.SPACE, wrong[0], EVERYTHING, 5, True, "l2")),
+        ("hybrid", partial(shared.hybrid, searcher, Query("zephyrine"))),
     ):
         said = [word in recorded[name]["error"] for word in ("64", "32")]
         yield f"dimension: {name}", mismatch(said, call)
     for name in ("tiered", "service_search"):
-        yield (f"dimension: {name}", compare(keyed(recorded[name]), scored(searcher.search("zephyrine").hits)))
+        yield (
+            f"dimension: {name}",
+            compare(shared.keyed(recorded[name]), shared.scored(searcher.search("zephyrine").hits)),
+        )
     title, text = "Mismatch save flibbertigibbet", "note saved while dimensions differ"
     saved = Entry("saved", title=title, text=text, tags=("x",))
     vault.upsert([saved])
-    yield "dimension: save", mismatch([True, True], partial(embed_missing, vault, lookup, SPACE))
+    yield "dimension: save", mismatch([True, True], partial(embed_missing, vault, lookup, shared.SPACE))
     here = {
         "search_after_save": len(searcher.search("flibbertigibbet").hits),
         "vec_rows_before_reindex": vectors_in(vault),
         "reindex_text_example": render(SHIPPED.reading.recipe, saved),
     }
-    vault.drop_space(SPACE)
-    embed_missing(vault, lookup, SPACE)
+    vault.drop_space(shared.SPACE)
+    embed_missing(vault, lookup, shared.SPACE)
     result = searcher.search("zephyrine")
     here |= {
         "vec_rows_after_reindex": vectors_in(vault),
@@ -171,7 +164,7 @@ def mismatch(said, call):
 
 
 def vectors_in(vault):
-    return len(vault.vectors(SPACE, EVERYTHING)[0])
+    return len(vault.vectors(shared.SPACE, EVERYTHING)[0])
 
 
 def provider_down_on_save(fixture, recorded):
@@ -180,7 +173,7 @@ def provider_down_on_save(fixture, recorded):
     vault.delete([memory.id for memory in vault.entries() if memory.id not in ten])
     vault.upsert([Entry("saved", title="saved while down")])
     try:
-        embed_missing(vault, down, SPACE)
+        embed_missing(vault, down, shared.SPACE)
     except EmbedderError:
         found = fixture.searcher(5, down, vault).search("saved while down").hits
         return near({"searchable": len(found), "total": vault.count(), "vec": vectors_in(vault)}, recorded)
@@ -205,12 +198,12 @@ def merged_on_save(recorded):
     saved, new = merged(recorded)
     vault = Vault(":memory:")
     vault.upsert([saved, Entry("b"), Entry("c")])
-    vault.put_vectors(SPACE, ["a", "b", "c"], np.eye(3, 64, dtype=np.float32))
+    vault.put_vectors(shared.SPACE, ["a", "b", "c"], np.eye(3, 64, dtype=np.float32))
     vault.upsert([new], keep_vectors=True)
     here = {
         "embed_text_on_save": render(SHIPPED.reading.recipe, saved),
         "embed_text_on_update": render(SHIPPED.reading.recipe, new),
-        "vector_replaced": vault.vectors_of(SPACE, ["a"])["a"].tolist() != np.eye(3, 64)[0].tolist(),
+        "vector_replaced": vault.vectors_of(shared.SPACE, ["a"])["a"].tolist() != np.eye(3, 64)[0].tolist(),
         "vec_rows": vectors_in(vault),
     }
     yield "dedup", both(near(here, recorded), same([new], vault.get(["a"])))
@@ -222,13 +215,13 @@ def deleted(fixture, recorded):
 
     The recording searched for its only word, and near its own vector.
     """
-    vault, id_, query = fixture.filled(), key(recorded["deleted"]), Query("zephyrine")
-    searcher = fixture.searcher(5, Lookup({query.text: fixture.stored[id_]}), vault)
+    vault, id_, query = fixture.filled(), shared.key(recorded["deleted"]), Query("zephyrine")
+    searcher = fixture.searcher(5, shared.Lookup({query.text: fixture.stored[id_]}), vault)
     for when in ("before", "after"):
-        fts, _ = listed(searcher, query, "fts")
-        vector, _ = listed(searcher, query, "vector")
-        yield f"delete: keywords {when}", compare(keyed(recorded[f"fts_{when}"]), fts)
-        yield f"delete: vectors {when}", compare(keyed(recorded[f"vec_{when}"]), vector, SINGLE, 1.0)
+        fts, _ = shared.listed(searcher, query, "fts")
+        vector, _ = shared.listed(searcher, query, "vector")
+        yield f"delete: keywords {when}", compare(shared.keyed(recorded[f"fts_{when}"]), fts)
+        yield f"delete: vectors {when}", compare(shared.keyed(recorded[f"vec_{when}"]), vector, SINGLE, 1.0)
         vault.upsert([replace(vault.get([id_])[0], kind=DELETED)], keep_vectors=True)
     everywhere = vault.keyword(SHIPPED.reading.index, '"zephyrine"', [1.0] * 8, EVERYTHING, 5)
     expected = [recorded["vec_rows"], recorded["fts_index_still_has_row"]]
@@ -237,9 +230,9 @@ def deleted(fixture, recorded):
 
 def updated(fixture, recorded):
     vault = fixture.filled()
-    old = entry(next(memory for memory in fixture.memories if memory["rowid"] == recorded["rowid"]))
-    before = [id_ for id_, _ in listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")[0]]
+    old = shared.entry(next(memory for memory in fixture.memories if memory["rowid"] == recorded["rowid"]))
+    before = [id_ for id_, _ in shared.listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")[0]]
     vault.upsert([replace(old, title="new", text="other words", why="", impact="", tags=())])
-    after = [id_ for id_, _ in listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")[0]]
+    after = [id_ for id_, _ in shared.listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")[0]]
     expected = [recorded[name] for name in ("old_text_matched_before", "old_text_still_matches")]
     return same(expected, [old.id in before, old.id in after])

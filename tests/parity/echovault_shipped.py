@@ -4,26 +4,14 @@ Every ranking is compared score by score, twice where vectors count: the strateg
 to 1e-9, and the whole search from the memories on, to 1e-6.
 """
 
+import echovault_recording as shared
 from echovault import Documented
-from echovault_recording import (
-    HYBRID,
-    Fixture,
-    failed,
-    fused,
-    hybrid,
-    keyed,
-    merge,
-    merged_tolerance,
-    over_maximum,
-    refused,
-    scored,
-)
 from verdicts import EXACT, SINGLE, TIE, both, compare, same
 
 from steelyard.memory.query import Query
 from steelyard.systems.echovault import SHIPPED
 
-TIERED = "tiered(weighted_sum(1*fts, normalize=max), min_results={}, then=" + HYBRID + ")"
+TIERED = "tiered(weighted_sum(1*fts, normalize=max), min_results={}, then=" + shared.HYBRID + ")"
 NEAR_ZERO = {"e079"}
 """Dividing by a maximum that is close to 0 magnifies what float32 leaves open (oracles/README.md)."""
 
@@ -32,13 +20,13 @@ def fixture(folder):
     return Shipped(folder, SHIPPED)
 
 
-class Shipped(Fixture):
+class Shipped(shared.Fixture):
     tie = TIE
-    alone = Documented.alone | {"hybrid_no_provider": (False, HYBRID)}
-    shown = staticmethod(scored)
+    alone = Documented.alone | {"hybrid_no_provider": (False, shared.HYBRID)}
+    shown = staticmethod(shared.scored)
 
     def near(self, text, pool, scale=1.0):
-        return keyed(pool)
+        return shared.keyed(pool)
 
     def fusion(self, qid, limit, query, run, got):
         return against(run["hybrid"], got, run, tolerance_of(qid, run["vec_pool"]))
@@ -47,12 +35,15 @@ class Shipped(Fixture):
         """Most scores fall below 0, and then keywords decide alone."""
         run = self.recorded["runs"].get(qid, {"fts_pool": [], "embed_called": None})
         run = run | {"vec_pool": recorded["vec_pool"]}
-        for name, search in (("tiered", lambda own, query: scored(own.search(query).hits)), ("hybrid", hybrid)):
-            if failed(recorded[name]):
-                yield name, refused(search, searcher, query)
+        for name, search in (
+            ("tiered", lambda own, query: shared.scored(own.search(query).hits)),
+            ("hybrid", shared.hybrid),
+        ):
+            if shared.failed(recorded[name]):
+                yield name, shared.refused(search, searcher, query)
             elif name == "tiered" and run["embed_called"] is False:
-                beyond = over_maximum(run["fts_pool"])
-                yield name, compare(keyed(recorded[name]), search(searcher, query), beyond=beyond)
+                beyond = shared.over_maximum(run["fts_pool"])
+                yield name, compare(shared.keyed(recorded[name]), search(searcher, query), beyond=beyond)
             else:
                 tolerance = tolerance_of(qid, recorded["vec_pool"])
                 yield name, against(recorded[name], search(searcher, query), run, tolerance)
@@ -63,47 +54,56 @@ def against(expected, got, run, tolerance):
 
     What single precision went into is compared relative to 1 or, above it, to itself.
     """
-    pools = [[] if failed(run[name]) else keyed(run[name]) for name in ("fts_pool", "vec_pool")]
+    pools = [[] if shared.failed(run[name]) else shared.keyed(run[name]) for name in ("fts_pool", "vec_pool")]
     floor = 0.0 if tolerance == EXACT else 1.0
-    return compare(keyed(expected), got, tolerance, floor, beyond=merge(*pools))
+    return compare(shared.keyed(expected), got, tolerance, floor, beyond=shared.merge(*pools))
 
 
 def tolerance_of(qid, pool):
-    return merged_tolerance(pool) if qid in NEAR_ZERO else SINGLE
+    return shared.merged_tolerance(pool) if qid in NEAR_ZERO else SINGLE
 
 
 def ranked(qid, run, expected, result):
     if result.embedding_calls:
-        return against(expected, scored(result.hits), run, tolerance_of(qid, run["vec_pool"]))
-    return compare(keyed(expected), scored(result.hits), beyond=over_maximum(run["fts_pool"]))
+        return against(expected, shared.scored(result.hits), run, tolerance_of(qid, run["vec_pool"]))
+    return compare(shared.keyed(expected), shared.scored(result.hits), beyond=shared.over_maximum(run["fts_pool"]))
 
 
 def recorded_pools(fixture):
     """The strategy on the recorded pools, to 1e-9."""
     for qid, limit, _, run in fixture.runs():
-        if failed(run["fts_pool"]):
+        if shared.failed(run["fts_pool"]):
             continue
-        pools = {"fts": keyed(run["fts_pool"]), "vector": keyed(run["vec_pool"])}
-        tier = fused(pools, str(SHIPPED.searching.strategy), limit)
+        pools = {"fts": shared.keyed(run["fts_pool"]), "vector": shared.keyed(run["vec_pool"])}
+        tier = shared.fused(pools, str(SHIPPED.searching.strategy), limit)
         if run["embed_called"]:
             yield f"{qid} tiered", against(run["tiered"], tier, run, EXACT)
         else:
-            yield (f"{qid} tiered", compare(keyed(run["tiered"]), tier, beyond=over_maximum(run["fts_pool"])))
-        yield f"{qid} hybrid", against(run["hybrid"], fused(pools, HYBRID, limit), run, EXACT)
+            yield (
+                f"{qid} tiered",
+                compare(shared.keyed(run["tiered"]), tier, beyond=shared.over_maximum(run["fts_pool"])),
+            )
+        yield f"{qid} hybrid", against(run["hybrid"], shared.fused(pools, shared.HYBRID, limit), run, EXACT)
         if scaled := fixture.recorded["scaled_x8"].get(qid):
-            pools["vector"] = keyed(scaled["vec_pool"])
+            pools["vector"] = shared.keyed(scaled["vec_pool"])
             own = run | {"vec_pool": scaled["vec_pool"]}
-            yield (f"{qid} hybrid x8", against(scaled["hybrid"], fused(pools, HYBRID, limit), own, EXACT))
+            yield (
+                f"{qid} hybrid x8",
+                against(scaled["hybrid"], shared.fused(pools, shared.HYBRID, limit), own, EXACT),
+            )
 
 
 def tiered(fixture):
     """Tiered search, the service's search on top of it, and whether the query was embedded."""
     for qid, limit, query, run in fixture.runs():
         searcher = fixture.searcher(limit, fixture.lookup())
-        result = None if failed(run["tiered"]) else searcher.search(query)
+        result = None if shared.failed(run["tiered"]) else searcher.search(query)
         for name in ("tiered", "service_search"):
             if result is None:
-                yield (f"{qid} {name}", both(refused(searcher.search, query), same(True, failed(run[name]))))
+                yield (
+                    f"{qid} {name}",
+                    both(shared.refused(searcher.search, query), same(True, shared.failed(run[name]))),
+                )
             else:
                 calls = same(int(run["embed_called"]), result.embedding_calls)
                 yield f"{qid} {name}", both(ranked(qid, run, run[name], result), calls)

@@ -18,13 +18,12 @@ from verdicts import LEAST
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[2] / "shared"
 
-
 SYSTEMS = {
     ("echovault", "documented"): ("echovault", "echovault_recording"),
     ("echovault", "shipped"): ("echovault_shipped", "echovault_service", "echovault_recording"),
     ("moltnet", "shipped"): ("moltnet_text", "moltnet"),
     ("cortex_mem", "shipped"): ("cortex",),
-    ("spec_kit", "both"): ("speckit_recording", "speckit_text", "speckit"),
+    ("spec_kit", "both"): ("speckit_text", "speckit"),
     ("soleri", "shipped"): ("soleri",),
 }
 """System and profile -> the modules that compare it."""

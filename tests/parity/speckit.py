@@ -7,7 +7,7 @@ can never merge with the others (systems/spec-kit.md, section 4); they are dropp
 from dataclasses import replace
 
 import numpy as np
-from speckit_recording import RULE, numbered, ranked
+from speckit_text import RULE, numbered, ranked
 from verdicts import SINGLE, Rule, close, differs, found, near, same
 
 from steelyard.base.errors import RerankError

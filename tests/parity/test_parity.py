@@ -3,7 +3,6 @@
 `make parity` prints the same counts as a table.
 """
 
-import math
 from copy import copy, deepcopy
 from functools import cache
 
@@ -15,7 +14,6 @@ import moltnet
 import pytest
 import report
 import soleri
-import soleri_recording
 from verdicts import LEAST
 
 
@@ -75,62 +73,6 @@ SHIPPED = [
     (lambda r: put(r["runs"]["e018"]["tiered"][1], 1, times(1 + 2e-9)), "recorded_pools", "e018 tiered"),
     (lambda r: r["scenarios"]["delete"]["vec_after"].append([999, -0.14]), "scenarios", "delete: vectors after"),
 ]
-ECHOVAULT = [(echovault, *row) for row in BOTH] + [(echovault_shipped, *row) for row in BOTH + SHIPPED]
-
-
-@cache
-def opened(module, folder):
-    return module.fixture(folder)
-
-
-def altered(fixture, change):
-    """The fixture of a system whose recording is changed."""
-    own = copy(fixture)
-    own.recorded = deepcopy(fixture.recorded)
-    change(own.recorded)
-    return own
-
-
-def group_of(name, *modules):
-    return next(getattr(module, name) for module in modules if hasattr(module, name))
-
-
-@pytest.mark.parametrize(("module", "change", "group", "case"), ECHOVAULT)
-def test_what_is_altered_of_echovault_is_named(oracle_root, module, change, group, case):
-    compared = group_of(group, module, echovault_service, echovault_recording)
-    verdicts = dict(compared(altered(opened(module, oracle_root), change)))
-    assert [name for name, (verdict, _) in verdicts.items() if verdict.startswith("differs: ")] == [case]
-
-
-def topup_by_configuration(recorded):
-    """The call that turned topping up off by an argument, as one that did so by configuration."""
-    case = next(case for case in recorded["context"] if case["args"].get("topup_recent") is False)
-    del case["args"]["topup_recent"]
-    case["args"]["semantic_mode"] = "never"
-    case["label"] = "config topup_recent=false"
-
-
-def test_topping_up_may_be_turned_off_by_configuration(oracle_root):
-    fixture = altered(opened(echovault_shipped, oracle_root), topup_by_configuration)
-    assert not any(verdict for _, (verdict, _) in echovault_service.context(fixture))
-    both = ("config semantic=always, topup_recent=false", {})
-    assert echovault_recording.settings(*both) == ("always", False)
-    asked = {"topup_recent": True, "semantic_mode": "always"}
-    assert echovault_recording.settings("config topup_recent=false", asked) == ("always", True)
-
-
-def test_expected_cosines_are_in_the_order_of_the_cosines():
-    """|a - b|^2 = |a|^2 + |b|^2 - 2ab: of two vectors with nearly one cosine the shorter one can be nearer."""
-    fixture = object.__new__(echovault.Documented)
-    asked, long, short = [1.0, 0.0], [0.8 * 1.00001, 0.6 * 1.00001], [0.8 - 4e-6, 0.6]
-    fixture.asked, fixture.stored = {"x": asked}, {"00001": long, "00002": short}
-    pool = [[row, 1.0 - math.dist(asked, vector)] for row, vector in ((1, long), (2, short))]
-    pool.sort(key=lambda row: -row[1])
-    found = fixture.near("x", pool)
-    expected = [(id_, v[0] / math.hypot(*v)) for id_, v in fixture.stored.items()]
-    assert [row for row, _ in pool] == [2, 1]  # by distance
-    assert [id_ for id_, _ in found] == ["00001", "00002"]  # by cosine
-    assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-12)
 
 
 # MoltNet: changes of (the recorded query, its recorded rows)
@@ -169,27 +111,6 @@ MOLTNET = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("change", "qid", "group"), [(change, qid, group) for change, qid, *groups in MOLTNET for group in groups]
-)
-def test_what_is_altered_differs(oracle_root, change, qid, group):
-    whole = opened(moltnet, oracle_root)
-
-    def verdicts(change):
-        altered = copy(whole)
-        altered.runs = {qid: deepcopy(whole.runs[qid])}
-        altered.queries = [deepcopy(query) for query in whole.queries if query["qid"] == qid]
-        change(altered.queries[0], altered.runs[qid])
-        return [verdict for _, (verdict, _) in getattr(moltnet, group)(altered)]
-
-    assert verdicts(lambda *_: None) == [""]
-    [verdict] = verdicts(change)
-    assert verdict.startswith("differs: ")
-
-
-# Soleri
-
-
 def a_blank_query_that_finds(recorded):
     blank = next(run for run in recorded["brain"] if not run["query"].strip())
     blank["results"], blank["n"] = recorded["brain"][0]["results"], 30
@@ -217,11 +138,51 @@ SOLERI = [
 ]
 
 
-@pytest.mark.parametrize(("change", "group", "said"), SOLERI)
-def test_an_altered_recording_differs_in_one_case_that_is_named(oracle_root, change, group, said):
-    fixture = altered(opened(soleri, oracle_root), change)
-    (differing,) = filter(None, (verdict for _, (verdict, _) in getattr(soleri, group)(fixture)))
-    assert differing.startswith("differs: ") and said in differing
+def of_query(qid, change):
+    """A change of one recorded query of MoltNet and of its recorded rows; the others are left out."""
+
+    def alter(fixture):
+        fixture.runs = {qid: deepcopy(fixture.runs[qid])}
+        fixture.queries = [deepcopy(query) for query in fixture.queries if query["qid"] == qid]
+        change(fixture.queries[0], fixture.runs[qid])
+
+    return alter
+
+
+def of_recording(change):
+    def alter(fixture):
+        fixture.recorded = deepcopy(fixture.recorded)
+        change(fixture.recorded)
+
+    return alter
+
+
+@cache
+def opened(module, folder):
+    return module.fixture(folder)
+
+
+def altered(fixture, alter):
+    own = copy(fixture)
+    alter(own)
+    return own
+
+
+SERVICE = (echovault_shipped, echovault_service, echovault_recording)
+ALTERED = [
+    *(((echovault, echovault_recording), of_recording(change), *of) for change, *of in BOTH),
+    *((SERVICE, of_recording(change), *of) for change, *of in BOTH + SHIPPED),
+    *(((moltnet,), of_query(qid, change), group, qid) for change, qid, *groups in MOLTNET for group in groups),
+    *(((soleri,), of_recording(change), *of) for change, *of in SOLERI),
+]
+
+
+@pytest.mark.parametrize(("modules", "change", "group", "said"), ALTERED)
+def test_what_is_altered_differs_in_one_case_that_is_named(oracle_root, modules, change, group, said):
+    fixture = altered(opened(modules[0], oracle_root), change)
+    compared = next(getattr(module, group) for module in modules if hasattr(module, group))
+    [(case, verdict)] = [(case, verdict) for case, (verdict, _) in compared(fixture) if verdict]
+    assert verdict.startswith("differs: ") and said in f"{case}: {verdict}"
 
 
 @pytest.mark.parametrize(
@@ -237,6 +198,6 @@ def test_an_altered_recording_differs_in_one_case_that_is_named(oracle_root, cha
 def test_what_no_choice_among_ties_explains_differs(ids, said):
     """a, at 3, and b, at 2, stand above the cut; c at 2, d at 2 and e at 1 are tied at it, for two places."""
     values = {id_: {"score": score} for id_, score in zip("abcde", (3.0, 2.0, 2.0, 2.0, 1.0), strict=True)}
-    pool = soleri_recording.Pool(values, {"a", "b"}, [({"c", "d", "e"}, 2)])
+    pool = soleri.Pool(values, {"a", "b"}, [({"c", "d", "e"}, 2)])
     verdict = pool.verdict([(id_, values[id_]) for id_ in ids])[0]
     assert (said in verdict) and bool(said) == bool(verdict)
