@@ -145,10 +145,10 @@ class _Parser:
             raise self.expected("a number")
         _, _, token, written = self.tokens[self.at]
         self.at += 1
-        if written and unit:
-            raise self.fault(unit.format(f"{number_text(float(token))}{written}"))
         if abs(value := float(token)) == float("inf"):
             raise self.fault(f"number {token} is too large; use a finite one")
+        if written and unit:
+            raise self.fault(unit.format(f"{number_text(value)}{written}"))
         return Duration(value, written) if written else value
 
     def item(self, depth: int) -> Item:

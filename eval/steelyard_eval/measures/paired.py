@@ -22,7 +22,7 @@ DRAWS = 10_000
 MARGIN = 0.02
 EXTRA_QUERY_RMS = 0.65
 """A difference that a query outside the sample may show: the root mean square of them between two configurations
-that differ on one query of eight (vectors beside the same under a cut, scifact; `make coverage`)."""
+that differ on one query of eight (vectors beside the same under a cut, scifact)."""
 LABELLED_AT_MOST = 100_000
 """Queries beyond which the number that would be needed helps nobody: the difference is none in practice."""
 _BLOCK = 1 << 20  # numbers in memory at a time while flipping signs
@@ -64,7 +64,7 @@ def mean_interval(values: ArrayLike, groups: Sequence[object] | None = None, *, 
     `level`: coverage, between 0 and 1.
 
     On paired differences of real systems, which have many zeros, t covers what it promises from 20 queries on,
-    where BCa bootstrap intervals cover too little: `make coverage`, docs/evidence/tuning.md. Undefined for one
+    where BCa bootstrap intervals cover too little: docs/evidence/tuning.md. Undefined for one
     unit, or units of one mean: then low = high = mean, which `Interval.stated` shows as none.
 
     >>> mean_interval([0.5, 0.5, 0.5])
@@ -216,7 +216,7 @@ def verdict(gain: Interval, p_holm: float, detectable: float | None, margin: flo
 
     For everything else the queries leave it open, and so they do on a single unit, whose interval is a point and
     which has no `detectable` difference. The test alone calls too much better where differences are few and skewed
-    (`make coverage`).
+    (docs/evidence/tuning.md).
     """
     if p_holm < ALPHA and (gain.low > 0 or gain.high < 0):
         return "better" if gain.mean > 0 else "worse"

@@ -127,8 +127,8 @@ LEGENDS = {
 }
 
 ABOUT = {
-    "dialect": "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; {ties:semicolons}; unanswerable "
-    "queries are left out",
+    "dialect": "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; {ties:semicolons}; queries that "
+    "nothing answers are left out",
     "ties_answers": "answers in the order given",
     "ties_configurations": "ties by entry id, ascending",
     "ties_lists": "ties of a recorded list in its order, of fusions by entry id, ascending",
