@@ -19,6 +19,7 @@ from steelyard_eval.choose.few_labels import UnlabelledAdvice
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.export import TARGETS, expresses
+from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.recording.next_steps import (
     WEIGHTS,
     current_path,
@@ -108,7 +109,7 @@ def describe_decision(decision: Ruling, current: str, metric: str, name: str = "
     if decision.verdict == "keep" and decision.blocker:
         return Message(f"keep_{decision.blocker.key}", {**facts, **decision.blocker.facts})
     if decision.verdict == "keep":
-        return Message("keep", {**facts, "bound": decision.bound})
+        return Message("keep", {**facts, "bound": decision.bound, "open": decision.bound > MARGIN})
     gain, ends = decision.gain, (-before, 1 - before)
     mean, low, high = (min(max(value, ends[0]), ends[1]) for value in (gain.mean, gain.low, gain.high))
     facts |= {"choice": name, "before": before, "after": before + mean, "gain": Estimate(mean, low, high)}

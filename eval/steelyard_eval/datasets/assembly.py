@@ -144,7 +144,7 @@ def notices(
         (unknown, "relation points", "relations point", "to entries that are not in the set"),
         (titled, "entry has", "entries have", "a title and no text"),
         (len(empty) - titled, "entry has", "entries have", "neither title nor text"),
-        (unjudged, "query has", "queries have", "no judgment"),
+        (unjudged, "query has", "queries have", "no labels"),
         (out, "relevant judgment is", "relevant judgments are", scope),
         (split, "group has", "groups have", "queries in more than one split"),
     )

@@ -96,7 +96,7 @@ def test_sheets_have_the_numbers_of_the_result():
     contenders, tests, stale = sheets(result(), short=True)
     assert contenders.rows == (
         ("x (baseline)", "0.600 [0.550, 0.650]", "\u2013", "\u2013"),
-        ("x2 (tuned here)", "0.700 [0.650, 0.750]", "0.25", "1"),
+        ("x2 (in-sample)", "0.700 [0.650, 0.750]", "0.25", "1"),
     )
     assert tests.rows == (("x2", "better", "+0.100 [+0.080, +0.120]", "0.0260", "0.1300", "27/21/11", "0.110"),)
     assert tests.words == ("better",)
@@ -111,7 +111,7 @@ def test_further_metrics_have_columns_of_their_own():
 def test_a_decision_shows_gains_in_the_place_of_tests():
     (contenders, _) = sheets(decided(), short=True)
     assert [cells[2] for cells in contenders.rows] == ["+0.100 [+0.050, +0.150]", "\u2013"]
-    assert contenders.rows[0][0] == "x2 (chosen, tuned here)"
+    assert contenders.rows[0][0] == "x2 (chosen, in-sample)"
 
 
 def test_a_short_table_has_the_choice_what_is_used_today_the_best_other_and_what_everybody_knows():

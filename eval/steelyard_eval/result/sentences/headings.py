@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from steelyard_eval.result.sentences import gate, learn
 
-CHOSEN, TODAY, BASELINE, TUNED = "chosen", "today", "baseline", "tuned here"
+CHOSEN, TODAY, BASELINE, TUNED = "chosen", "today", "baseline", "in-sample"
 """How tables mark rows: of what was chosen, of what is used today or others are tested against, of what was tuned."""
 DETAILS = frozenset({"categories", "floors", "curve"}) | gate.DETAILS | learn.DETAILS
 """Tables that a report has, and that are too much for a terminal."""
@@ -136,7 +136,7 @@ ABOUT = {
     "about": "{data} ({split}): {queries:queries}, limit {limit}<<, intents {intents}>>, vectors {model}",
     "note": "note: {text}",
     "more_notes": "{count} more with -v",
-    "more_rows": "{count} more tie or lose: all are listed in the report, and with -v.",
+    "more_rows": "{count} more rows, none of them better: see the report, or add -v.",
 }
 
 LATEX = {

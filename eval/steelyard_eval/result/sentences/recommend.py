@@ -45,7 +45,8 @@ DECIDED = {
     **{f"try_{key}": f"{_TRY} Not proven yet: {reason}." for key, reason in BLOCKERS.items()},
     "try_blocked": f"{_TRY} Not proven yet: these labels cannot prove a gain.",
     "try_more": f"{_TRY} Not proven yet<<: about {{more:more_labelled}} could prove it>>.",
-    "keep": f"Keep {_NAME}: the best alternative gains at most {{bound:number}} {{metric}} (95% sure).",
+    "keep": f"Keep {_NAME}<<?open: for now>>: <<?open:nothing is proven better, and >>the best alternative gains at most "
+    "{bound:number} {metric} (95% sure).",
     **{
         f"keep_{key}": f"Keep {_NAME}: {BLOCKERS[key]}; on other queries another search may be better."
         for key in ("failing", "flat")
@@ -71,7 +72,7 @@ PUBLIC = {
     "weights between 0.4 and 0.6.",
     "public_lacks": f"Keep {_NAME}. {_LEAD}, and it ranks by {{facts:and}}, which the public collections lack.",
     "public_not_run": f"Keep {_NAME}. {_LEAD}, and it was not measured on the public collections.",
-    "public_keep": f"Keep {_NAME}. {_LEAD}; half bm25, half vectors beat {_OR_NEAR} {_BEAT}.",
+    "public_keep": f"Keep {_NAME}. {_LEAD}, and half bm25, half vectors is not clearly better: it beat {_OR_NEAR} {_BEAT}.",
     "public_try": f"{_LEAD}. Best guess: half bm25, half vectors; it beat {_OR_NEAR} {_BEAT}.",
 }
 """What is said where labels prove nothing."""
@@ -97,10 +98,10 @@ RESTRICTED = {
 
 STEPS = {
     "judge_more_pairs": "label {pairs} more pairs; from then on they count",
-    "write_and_judge": "write queries and label {pairs:pairs}; fewer do not change the answer",
+    "write_and_judge": "write queries and label {pairs:pairs} of query and entry; fewer do not change the answer",
     "label_so_many_to_decide": "label about {more:more_queries}; then your labels decide",
-    "label_and_write_to_decide": "label the {left:queries} without labels and write new ones (about {more} in all); then your "
-    "labels decide",
+    "label_and_write_to_decide": "label about {more} more queries ({left} have no labels; write the others); then your labels "
+    "decide",
 }
 
 NOTICES = {
@@ -112,7 +113,8 @@ NOTICES = {
     "<<?unrelated:They do not agree with your labels, and were not used>>.",
     "not_tuned": "{label} was not tuned: {why}",
     "drawn_decide": "only the {drawn} queries that were drawn at random decide; {left:undrawn} not used",
-    "tuned_rows": "Rows tuned here were chosen on these queries, so their values are too high<<; expect a gain of {expected:signed}>>.",
+    "tuned_rows": "In-sample rows were tuned on these queries, so their values are too high<<; expect a gain of {expected:signed} from "
+    "the choice>>.",
     "place_try": "The choice is not the first row. With few labels, public collections count too.",
     "place_ship": "The choice is not the first row. Rows are sorted by their values on these queries; the choice is the "
     "likeliest to gain on new ones.",
@@ -126,8 +128,8 @@ FILES = {
     "file_attempt": "{file}: the suggestion",
     "file_allowed": "{file}: the best that qualifies<< for {target}>>",
     "file_kept": "{file}: {done}<<; it was of the data set {data}>>; undo: {undo:command}",
-    "file_exports": "{file}: <<can be exported to {takes:and}>><<?any:no other system can run this search>>; `--for "
-    "SYSTEM` finds the best that a system can run",
+    "file_exports": "export: <<{file} fits {takes:and}>><<?any:no other system can run {file}>>; `--for SYSTEM` finds the "
+    "best search that SYSTEM can run",
     "file_unchanged": "{file}: unchanged, from before this run",
 }
 

@@ -109,6 +109,6 @@ FIGURES = {
     "axis_difference": "difference in {metric}",
     "axis_gain": "gain in {metric}",
     "axis_sides": "{metric}, {right} less {left}",
-    "word_choice": "the choice, on new queries",
+    "word_choice": "the choice, expected",
     "word_today": "today: {current}",
 }

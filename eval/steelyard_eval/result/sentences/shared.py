@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_AND_WRITE = "label the {left:queries} without labels and write new ones (about {more} in all)"
+_AND_WRITE = "label about {more} more queries ({left} have no labels; write the others)"
 _SO_MANY = "label about {more:more_queries}"
 _MOVED = (
     "<<; move {vectors:and} out of the folder>><< (they do not cover new queries: then use "
@@ -88,11 +88,11 @@ SENTENCES: dict[str, str] = {
     "nearly": "{count:asks} nearly the same as another ({pairs:semicolons}<<?more:; ...>>), so the {queries} queries "
     'count as {units}; if they ask different things, write "groups": "given" into dataset.json',
     "judged_once": "nobody labelled a pair twice, so it is unknown how far the labels can be trusted<<; label {count} pairs "
-    "again: {command:command}, then the same with --apply>>",
+    "again: {command:command}; then add --apply to the command>>",
     "judged_twice": "{count:pairs} were labelled twice: {equal:percent} have the same grade<<, weighted kappa {kappa:number}>>"
     "<<?low:; labels that differ so much may favour one strategy: label again where they differ>>",
-    "unjudged": "unlabelled results count as not relevant: {share:percent} of the top 10 of {baseline:yours} have labels"
-    "<<, fewer of {fewer:some}>><<, more of {more:some}>>; a list with fewer may be better than it looks"
+    "unjudged": "unlabelled results count as not relevant; labelled in the top 10: {share:percent} of {baseline:yours}"
+    "<<, fewer in ({fewer:some})>><<, more in ({more:some})>>; a list with fewer may be better than it looks"
     "<<; label the differences: {command:command}>>",
     "lsa": "vectors are LSA, fitted on these texts; a neural model may change the ranking of strategies"
     "<<; --embedder {kind} is installed here>>",
@@ -111,14 +111,14 @@ SENTENCES: dict[str, str] = {
     "choose_light": "or choose weights for the same model without PyTorch",
     "decide": "decide by these labels<< (it may replace {replaced}, and prints how to undo that)>>",
     "accept": "accept the files as they are",
-    "judge_pairs": "label {pairs:pairs}; fewer do not change the answer",
+    "judge_pairs": "label {pairs:pairs} of query and entry; fewer do not change the answer",
     "label_more": "label more of your queries",
     "label_so_many": _SO_MANY,
     "label_so_many_to_settle": f"{_SO_MANY} to settle it",
-    "label_so_many_to_halve": f"{_SO_MANY} to halve the range",
+    "label_so_many_to_halve": f"{_SO_MANY} to halve the uncertainty",
     "label_and_write": _AND_WRITE,
     "label_and_write_to_settle": f"{_AND_WRITE} to settle it",
-    "label_and_write_to_halve": f"{_AND_WRITE} to halve the range",
+    "label_and_write_to_halve": f"{_AND_WRITE} to halve the uncertainty",
     "label_them": "label them",
     "write_queries": "all queries have labels; add <<about {more} >>new ones to {file} and label them"
     f"{_MOVED}",
