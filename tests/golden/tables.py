@@ -18,6 +18,7 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Hit, Relation
 from steelyard.memory.query import EVERYTHING, Filters, Query, visible_to
 from steelyard.stores.federation import Federation, Tier
+from steelyard.systems import echovault, moltnet, soleri
 
 TIMES = {"created_at", "updated_at", "last_accessed_at", "valid_from", "valid_until"}
 LISTS = {"tags", "participants"}
@@ -69,12 +70,13 @@ class Table:
     query finds, which keeps words rare; `now` is the moment of the search.
     """
 
-    def __init__(self, name, system, *, field="title", unit=86_400.0, now=0.0, other=None, within=1e-12):
+    def __init__(self, name, system, *, field="title", unit=86_400.0, now=0.0, other=None, within=1e-12, calls=()):
         self.content = content = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
         self.worlds, self.calls = content["worlds"], content["calls"]
         self.searches, self.contexts, self.shown = content["searches"], content["contexts"], content["shown"]
         self.system, self.bench, self.field, self.within = system, Bench(system), field, within
         self.unit, self.now, self.other = unit, now, other or {"title": "unrelated"}
+        self.functions = {function.__name__: function for function in calls}
 
     @property
     def statements(self):
@@ -88,6 +90,12 @@ class Table:
             for name, statement in statements.items()
             for at, row in enumerate(statement["rows"])
         ]
+
+    def checks(self):
+        """For each row of all statements how it is checked, and the row."""
+        kinds = ((self.call, self.calls), (self.search, self.searches))
+        for check, statements in (*kinds, (self.context, self.contexts), (self.show, self.shown)):
+            yield from (pytest.param(check, *row.values, id=row.id) for row in self.rows(statements))
 
     # What is stored
 
@@ -180,7 +188,26 @@ class Table:
         assert shown == row["shown"]
         assert not row.get("ordered") or list(shown) == list(row["shown"])
 
-    def call(self, functions, row):
+    def call(self, row):
         """A pure function of a query or another text."""
-        result = functions[row["function"]](row["of"])
+        result = self.functions[row["function"]](row["of"])
         assert (list(result) if isinstance(result, tuple) else result) == row["is"]
+
+
+ECHOVAULT = Table("echovault", echovault.DOCUMENTED, within=1e-6, calls=[echovault.prefix_or])
+ECHOVAULT_SHIPPED = Table(
+    "echovault_shipped",
+    echovault.SHIPPED,
+    other={"title": "reeds moor"},
+    within=1e-6,
+    calls=[echovault.prefix_or_bare],
+)
+MOLTNET = Table("moltnet", moltnet.DOCUMENTED, field="text", unit=3_600.0, now=36_000_000.0)
+SOLERI = Table(
+    "soleri",
+    soleri.DOCUMENTED,
+    now=3 * 365 * 86_400.0,
+    other={"title": "unrelated", "context": "of no use"},
+    calls=[soleri.soleri_or],
+)
+TABLES = (ECHOVAULT, ECHOVAULT_SHIPPED, MOLTNET, SOLERI)

@@ -8,7 +8,7 @@ import apsw
 import numpy as np
 import pytest
 from statements import Spy, ids, named, noted, scores, statements
-from tables import Table
+from tables import ECHOVAULT as TABLE
 
 from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.embedders.embed import embed_missing
@@ -20,10 +20,9 @@ from steelyard.memory.query import Query
 from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.systems.echovault import DOCUMENTED, prefix_or
+from steelyard.systems.echovault import DOCUMENTED
 from steelyard.table.join import join
 
-TABLE = Table("echovault", DOCUMENTED, within=1e-6)
 vault_of, SPACE = TABLE.bench.vault, TABLE.bench.space
 OTHERS = [Entry(f"other{i}", title="unrelated") for i in range(8)]
 """A word in more than half of the entries weighs next to nothing; these keep the words rare."""
@@ -35,26 +34,6 @@ def searcher(vault, embedder=None):
 
 def found(vault, query):
     return ids(searcher(vault).search(query).hits)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.searches))
-def test_a_search_of_the_table_finds_what_it_says(row):
-    TABLE.search(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.contexts))
-def test_a_context_of_the_table_holds_what_it_says(row):
-    TABLE.context(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.shown))
-def test_a_hit_of_the_table_is_shown_as_it_says(row):
-    TABLE.show(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.calls))
-def test_a_function_of_the_table_answers_as_it_says(row):
-    TABLE.call({"prefix_or": prefix_or}, row)
 
 
 def test_the_index_covers_the_documented_columns_with_porter_over_unicode61(tmp_path):

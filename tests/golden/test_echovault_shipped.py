@@ -10,7 +10,7 @@ import re
 
 import pytest
 from statements import DOCS, Spy, ids, named, scores, statements
-from tables import Table
+from tables import ECHOVAULT_SHIPPED as TABLE
 
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
@@ -18,34 +18,11 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
 from steelyard.systems import find_system
-from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED, prefix_or_bare
+from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED
 
 OTHERS = [Entry(f"other{i}", title="reeds moor") for i in range(4)]
 HEADING = "## Documented against shipped"
-
-
-TABLE = Table("echovault_shipped", SHIPPED, other={"title": "reeds moor"}, within=1e-6)
 vault_of, SPACE = TABLE.bench.vault, TABLE.bench.space
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.searches))
-def test_a_search_of_the_table_finds_what_it_says(row):
-    TABLE.search(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.contexts))
-def test_a_context_of_the_table_holds_what_it_says(row):
-    TABLE.context(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.shown))
-def test_a_hit_of_the_table_is_shown_as_it_says(row):
-    TABLE.show(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.calls))
-def test_a_function_of_the_table_answers_as_it_says(row):
-    TABLE.call({"prefix_or_bare": prefix_or_bare}, row)
 
 
 def searcher(vault, embedder=None, limit=5, strategy=None, system=SHIPPED):

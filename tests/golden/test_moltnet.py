@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from statements import Spy, ids, named, statements
-from tables import Table
+from tables import MOLTNET as TABLE
 
 from steelyard.base.extensions import EXTRAS
 from steelyard.embedders.embed import embed_missing, space_of
@@ -28,25 +28,13 @@ from steelyard.systems.moltnet import DOCUMENTED, SHIPPED
 from steelyard_eval.cli.main import main
 
 HOUR = 3_600.0
-NOW = 10_000 * HOUR
-TABLE = Table("moltnet", DOCUMENTED, field="text", unit=HOUR, now=NOW)
 vault_of = TABLE.bench.vault
 RECENCY = f"recency(half_life={math.log(0.5) / math.log(0.99)}h, since=access)"
 
 
 def searcher(vault, embedder=None, limit=None):
     config = DOCUMENTED.config(limit, embedder.model if embedder else "")
-    return Searcher(vault, config, embedder, clock=lambda: NOW)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.searches))
-def test_a_search_of_the_table_finds_what_it_says(row):
-    TABLE.search(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.contexts))
-def test_a_context_of_the_table_holds_what_it_says(row):
-    TABLE.context(row)
+    return Searcher(vault, config, embedder, clock=lambda: TABLE.now)
 
 
 def test_the_documented_strategy_and_numbers():

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from statements import DOCS, Spy, ids, named, noted, statements
-from tables import Table
+from tables import SOLERI as TABLE
 
 from steelyard.embedders.embed import embed_missing
 from steelyard.fusion import parse_strategy
@@ -31,38 +31,14 @@ from steelyard.systems.soleri import DOCUMENTED, SHIPPED, STOP_WORDS, soleri_or,
 from steelyard_eval.cli.main import main
 
 DAY = 86_400.0
-YEAR = 365 * DAY
-NOW = 3 * YEAR
+YEAR, NOW = 365 * DAY, TABLE.now
 PRIORS = ("severity", "recency", "tags", "domain")
 TIERS = ("agent", "project", "team", "archive")
 
-
-OTHER = {"title": "unrelated", "context": "of no use"}
-OTHERS = [Entry(f"other{i}", **OTHER) for i in range(12)]
+OTHERS = [Entry(f"other{i}", **TABLE.other) for i in range(12)]
 """A word in more than half of the entries weighs next to nothing; these keep the words rare."""
-TABLE = Table("soleri", DOCUMENTED, now=NOW, other=OTHER)
 bench = TABLE.bench
 vault_of, place, space = bench.vault, bench.place, bench.of
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.searches))
-def test_a_search_of_the_table_finds_what_it_says(row):
-    TABLE.search(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.contexts))
-def test_a_context_of_the_table_holds_what_it_says(row):
-    TABLE.context(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.shown))
-def test_a_hit_of_the_table_is_shown_as_it_says(row):
-    TABLE.show(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.calls))
-def test_a_function_of_the_table_answers_as_it_says(row):
-    TABLE.call({"soleri_or": soleri_or}, row)
 
 
 def searcher(store, embedder=None, limit=None, system=DOCUMENTED):

@@ -550,7 +550,7 @@ def test_threads_that_search_at_once_have_a_connection_each(filled):
     barrier = threading.Barrier(4)
 
     def search(at):
-        with store._server.asked("SELECT 1"):
+        with store._server.run_statement("SELECT 1"):
             barrier.wait(60)
         return found(store, probes[at])
 
@@ -576,18 +576,18 @@ def test_a_connection_that_is_in_use_while_settings_change_is_not_used_again(fil
 
     def close(own):
         if not others:
-            others.append(server.asked("SELECT 1"))
+            others.append(server.run_statement("SELECT 1"))
             others[0].__enter__()
         ended(own)
 
     server = Server(filled, create=False)
-    with server.asked("SELECT 1"), server.asked("SELECT 1"):
+    with server.run_statement("SELECT 1"), server.run_statement("SELECT 1"):
         pass
     with monkeypatch.context() as patched:
         patched.setattr(psycopg.Connection, "close", close)
         server.configure(("work_mem = '5MB'",))
     others[0].__exit__(None, None, None)
-    with server.asked("SHOW work_mem") as (_, rows):
+    with server.run_statement("SHOW work_mem") as (_, rows):
         assert rows.fetchone() == ("5MB",)
     server.close()
 
