@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.unit.tabled import tabled
 
 from steelyard.live.sources import RetrieverPool
 from steelyard.memory.entry import Entry
@@ -65,18 +66,7 @@ class TestBm25(RetrieverContract):
         assert found.id == "a"
         assert found.score == pytest.approx(np.log(2), abs=1e-12)
 
-    @pytest.mark.parametrize(
-        ("k1", "b", "text", "other", "tf"),
-        [
-            # By hand: idf ln 2 as above, tf 2; with b = 1 the norm is 3 words of a mean of 2.
-            *(
-                (k1, b, "rare rare word", "other", tf)
-                for k1, b, tf in ((0, 0.75, 1), (1, 0, 4 / 3), (1, 1, 4 / 3.5))
-            ),
-            # Half the mean length: 2.2 / (1 + 1.2 * (1 - 0.75 + 0.75 * 0.5)).
-            (1.2, 0.75, "rare", "another longer thing", 2.2 / 1.75),
-        ],
-    )
+    @tabled
     def test_k1_and_b_are_the_formulas(self, k1, b, text, other, tf):
         with Vault(":memory:") as small:
             small.upsert([Entry("a", text=text), Entry("b", text=other)])

@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 from statements import Spy, named
 from tables import Table
+from tests.unit.tabled import tabled
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
@@ -224,17 +225,7 @@ class TestOptions:
             (hit,) = memory.layered_semantic_search("plans", SearchOptions(include_content=whole))
         assert hit.content == ("message a" if whole else "")
 
-    @pytest.mark.parametrize(
-        ("options", "expected"),
-        [
-            ({"participants": ["Ann"]}, {"a"}),
-            ({"created": {"from": "2026-01-02"}}, {"b"}),
-            ({"created": {"before": "2026-01-02"}}, {"a"}),
-            ({"dimension": "session"}, {"a", "b"}),
-            ({"dimension": "user"}, set()),
-            ({"scope": f"{SESSION}/a"}, {"a"}),
-        ],
-    )
+    @tabled
     def test_filters(self, options, expected):
         """The directory bears what its messages do, so that its abstract is in scope."""
         day = 86_400.0
@@ -244,7 +235,7 @@ class TestOptions:
             message("b", participants=("Cid",), created_at=first + day, l0="x", l1="y"),
         ]
         cosines = {layer: {entry.id: 0.9 for entry in messages} for layer in LAYER_RECIPES}
-        assert found(filled(messages, cosines), **options).keys() == expected
+        assert [*found(filled(messages, cosines), **options)] == expected
 
     @pytest.mark.parametrize(
         ("refused", "why"),
@@ -508,16 +499,7 @@ class TestFiles:
         most = (400, 4000)[layer]
         assert [len(extract("x" * length)[layer]) for length in (most, most + 1)] == [most, most]
 
-    @pytest.mark.parametrize(
-        ("text", "kept"),
-        [
-            # Of ten-letter words and a space each, 36 and a word of four make 400 characters.
-            *(("abcdefghij " * 36 + "last" + after, 400) for after in (" and", "\u2003and")),
-            ("abcdefghij " * 36 + "lasts and", 395),
-            ("a " + "x" * 397 + " more", 399),
-            ("a " + "x" * 399 + " more", 1),  # beyond the limit, so only the "a" is left
-        ],
-    )
+    @tabled
     def test_an_abstract_ends_with_the_last_word_that_fits(self, text, kept):
         assert extract(text)[0] == text[:kept]
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from statements import Spy, ids, named, noted, scores, statements
 from tables import ECHOVAULT as TABLE
+from tests.unit.tabled import tabled
 
 from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.embedders.embed import embed_missing
@@ -90,22 +91,7 @@ def merged(fts, vector, limit=5):
     return [(table.entries[table.entry[row]], score) for row, score in rows]
 
 
-@pytest.mark.parametrize(
-    ("fts", "vector", "expected"),
-    [
-        # a: 0.3 * 5/5 + 0.7 * 0.3/0.9;  b: 0.3 * 2.5/5;  c: 0.3 * 1/5 + 0.7 * 0.9/0.9;  d: 0.7 * 0.6/0.9
-        (
-            {"a": 5.0, "b": 2.5, "c": 1.0},
-            {"c": 0.9, "d": 0.6, "a": 0.3},
-            {"c": 0.76, "a": 0.3 + 0.7 / 3, "d": 1.4 / 3, "b": 0.15},
-        ),
-        ({"a": 0.001}, {"a": 0.01}, {"a": 1.0}),  # the best of both, however weak
-        ({"words": 9.0}, {"meaning": 0.1}, {"meaning": 0.7, "words": 0.3}),
-        # A list whose maximum is not positive contributes nothing; the document's listing alone would turn it
-        # upside down, the code of its date has the guard.
-        *(({"a": 5.0}, {"b": own, "c": -0.4}, {"a": 0.3, "b": 0.0, "c": 0.0}) for own in (0.0, -0.2)),
-    ],
-)
+@tabled
 def test_merging_divides_by_the_maximum_weighs_three_to_seven_and_adds_by_id(fts, vector, expected):
     ranked = merged(fts, vector)
     assert [id_ for id_, _ in ranked] == list(expected)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.unit.tabled import tabled
 
 from steelyard.base.errors import ConfigError, EmbedderError, VaultError
 from steelyard.config import RerankConfig
@@ -86,9 +87,7 @@ class TestFigures:
         idf = math.log((2 - 1 + 0.5) / (1 + 0.5) + 1)
         assert index.scores(["jwt"])[0] == pytest.approx(idf * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 2)))
 
-    @pytest.mark.parametrize(
-        ("characters", "penalty"), [(0, 0.8), (50, 0.9), (99, 0.998), (100, 1.0), (5000, 1.0)]
-    )
+    @tabled
     def test_length_penalty(self, characters, penalty):
         found = [{"fts": [ScoredId("a", 1.0, 1)]}]
         table = join([Query("q")], [NOW], found, {}, lambda *_: [Entry("a", text="x" * characters)])
@@ -229,9 +228,7 @@ class TestSearch:
         assert searcher(vault).search("fix jwt").query.intent == "fix_bug"
         assert searcher(vault).search(Query("fix jwt", intent="find_spec")).query.intent == "find_spec"
 
-    @pytest.mark.parametrize(
-        ("system", "count"), [("spec_kit", 7), ("spec_kit:shipped", 7), ("spec_kit:js", 5), ("cortex_mem", 5)]
-    )
+    @tabled
     def test_an_intent_of_no_system_is_refused_with_the_list(self, vault, system, count):
         with pytest.raises(ConfigError, match="intent 'nonsense'") as told:
             searcher(vault, system).admitted(Query("jwt", intent="nonsense"))

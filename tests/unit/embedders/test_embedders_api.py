@@ -242,12 +242,7 @@ class TestKeys:
         assert text not in str(raised.value)
         assert Secret(" sk-1\n").reveal() == "sk-1"
 
-    @pytest.mark.parametrize(
-        "url",
-        [f"https://{at}example.org/v1" for at in (f"user:{KEY}@", f"{KEY}@")]
-        + [f"https://example.org/{rest}" for rest in (f"v1?key={KEY}", f"{KEY}/v1", f"v1#{KEY}")]
-        + [f"ftp://user:{KEY}@example.org"],
-    )
+    @tabled
     def test_an_address_that_holds_a_key_is_refused_without_being_shown(self, url):
         with pytest.raises(ConfigError) as raised:
             ApiSettings("openai", url, "tiny", 8, Secret(KEY))

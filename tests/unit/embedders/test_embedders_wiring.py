@@ -9,6 +9,7 @@ import apsw
 import numpy as np
 import pytest
 from command_line import run
+from tabled import tabled
 from written_set import write_set
 
 from steelyard import Vault, find_system
@@ -171,9 +172,7 @@ class TestSeveralModels:
         assert (result.exit_code, "model 'openai/tin'; did" in result.stderr) == (2, True)
         assert found("vault", "context", both, "rotate keys", *VECTOR, "--set", "model=lsa")["entries"]
 
-    @pytest.mark.parametrize(
-        ("model", "add"), [("minilm-int8", "minilm-int8"), ("openai/tin", "api"), ("lsa-of-another-fit", None)]
-    )
+    @tabled
     def test_weights_of_a_model_that_the_vault_lacks_name_both_remedies(self, openai, both, tmp_path, model, add):
         """The data set is the folder of the vault's name, where there is one."""
         data = both.with_suffix("")
@@ -229,9 +228,7 @@ class TestForeignVaults:
         assert (openai.requests, json.loads(result.stdout)["degraded"]) == ([], True)
         assert openai.url in result.stderr and "set OPENAI_BASE_URL" in result.stderr
 
-    @pytest.mark.parametrize(
-        "settings", [{}, {"provider": "evil"}, {"provider": "openai", "base_url": 7, "dimension": "x"}]
-    )
+    @tabled
     def test_settings_that_make_no_sense_are_an_embedder_that_fails(self, settings):
         restored = restore("api", settings, {"OPENAI_API_KEY": KEY})
         assert isinstance(restored, UnavailableEmbedder)

@@ -4,6 +4,7 @@ That a federation reads like a store is in tests/contracts/test_stores.py."""
 
 import numpy as np
 import pytest
+from tabled import tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
@@ -89,10 +90,7 @@ def test_tiers_of_equal_weight_are_merged_by_score_then_by_id():
     assert copies(keyword(Federation(same))) == [("a", "y"), ("b", "x")]
 
 
-@pytest.mark.parametrize(
-    ("names", "priorities", "stands"),
-    [("agent archive", (None, 2.0), "archive"), ("x y", (0.7, 0.7), "x"), ("y x", (0.7, 0.7), "y")],
-)
+@tabled
 def test_a_priority_decides_whose_copy_stands_and_else_the_order_given(names, priorities, stands):
     own = zip(names.split(), priorities, strict=True)
     federation = Federation([tier(name, Entry("a", text="heron"), *FILLER, priority=it) for name, it in own])

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tabled import tabled
 
 from steelyard.base.errors import ConfigError, MachineError, VaultError
 from steelyard.base.files import open_regular
@@ -118,13 +119,7 @@ def test_the_words_of_two_thousand_entries_are_stored_and_of_fewer_are_not(tmp_p
         assert len(vault.word_indexes()) == 1
 
 
-@pytest.mark.parametrize(
-    ("system", "retriever", "parameter", "taken", "refused"),
-    [
-        ("bm25", "bm25", "b", (0.0, 1.0), (-0.5, 1.5)),
-        ("spec_kit", "graph", "seeds", (1, 100), (0, 101)),  # of the first places of each list
-    ],
-)
+@tabled
 def test_parameters_of_retrievers_lie_between_their_ends(system, retriever, parameter, taken, refused):
     record = find_system(system).config(10, "minilm").to_json()
     for value in (*taken, *refused):

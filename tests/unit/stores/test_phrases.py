@@ -3,6 +3,7 @@
 import apsw
 import numpy as np
 import pytest
+from tabled import tabled
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
@@ -89,15 +90,7 @@ def test_random_vaults_give_the_same_bits_with_and_without_fts5(pair, seed):
     assert found > 1000
 
 
-@pytest.mark.parametrize(
-    "match",
-    [
-        *("token AND cache", "token cache", "NOT token", "title : token", "NEAR(token cache)", "^token", '"token'),
-        *("token OR", "OR token", "token + cache", "token\0cache", '"token"OR"cache"', '"token" OR"cache"'),
-        *("tokenOR cache", '""', '"!!" OR token', '"!!"', "*", "token*cache", "token OR token OR token", "-token"),
-        *("(token)", "token OR OR", "\u00a0token", "token\nOR\tcache"),
-    ],
-)
+@tabled
 def test_every_expression_is_answered_as_fts5_answers_it(pair, match):
     fast, plain = pair
     rng = np.random.default_rng(0)

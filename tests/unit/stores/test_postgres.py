@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import document, done
+from tabled import tabled
 
 from steelyard.base.errors import ConfigError, MachineError, VaultError
 from steelyard.embedders.embed import RecordedEmbedder
@@ -338,14 +339,7 @@ def test_a_lost_connection_is_made_again(postgres):
         assert count(postgres) == 2
 
 
-@pytest.mark.parametrize(
-    ("address", "why"),
-    [
-        ("postgresql://me:hunter2@localhost/x", "holds a secret"),
-        ("postgresql://localhost/x?password=hunter2", "holds a secret"),
-        ("postgresql://[/x", "cannot be read"),
-    ],
-)
+@tabled
 def test_an_address_holds_no_secret(address, why):
     """Refused before anything is asked of the network, and not repeated."""
     pytest.importorskip("psycopg")

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import apsw
 import numpy as np
 import pytest
+from tabled import tabled
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
@@ -130,19 +131,7 @@ def test_words_that_are_counted_anew_meanwhile_are_an_error_and_never_a_shorter_
             counted.posting("token")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE postings SET entries = substr(entries, 1, 5)",
-        "UPDATE postings SET entries = x'ffffff7f', counts = x'01'",
-        "UPDATE postings SET entries = x'0000000000000000', counts = x'0101'",
-        "UPDATE postings SET counts = zeroblob(length(counts))",
-        "UPDATE postings SET positions = x'0102'",
-        "UPDATE word_indexes SET entries = x'00'",
-        "UPDATE word_indexes SET entries = zeroblob(length(entries))",
-        "UPDATE word_indexes SET lengths = CAST(x'ffffffff' || substr(lengths, 5) AS BLOB)",
-    ],
-)
+@tabled
 def test_damaged_postings_are_refused(tmp_path, always, change):
     with Vault(tmp_path / "vault", create=True) as vault:
         vault.upsert(Entry(f"e{at}", text="token cache") for at in range(9))

@@ -135,21 +135,7 @@ def test_an_export_is_no_store(tmp_path, target, exported):
     assert not (tmp_path / "mine").exists()
 
 
-WEIGHTS = json.dumps(find_system("plain").config(10).to_json())
-ROW = {"text": "Weights of a run.", "strategy": "bm25", "retrievers": [], "schema_version": 1}
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "kind", "entries"),
-    [
-        ("a.md", "# strategy: blue green\n\nWe deploy twice.\n", None, 1),
-        ("f.md", "# strategy: blue green", None, 1),
-        ("b.md", f"# Weights\n\n```json\n{WEIGHTS}\n```\n", None, 1),
-        ("c.jsonl", "".join(json.dumps({"id": f"e{at}", **ROW}) + "\n" for at in (1, 2)), None, 2),
-        ("d.jsonl", json.dumps({"id": "e1", **ROW}) + "\n", "table", 1),
-        ("e.md", "# strategy: bm25\n# follows: the plan\n\nWe deploy twice.\n", "markdown", 1),
-    ],
-)
+@tabled
 def test_a_note_or_a_row_about_weights_is_one_entry(tmp_path, name, text, kind, entries):
     (tmp_path / name).write_text(text)
     assert len(load_store(tmp_path / name, kind).entries) == entries
