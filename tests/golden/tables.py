@@ -18,7 +18,7 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Hit, Relation
 from steelyard.memory.query import EVERYTHING, Filters, Query, visible_to
 from steelyard.stores.federation import Federation, Tier
-from steelyard.systems import echovault, moltnet, soleri
+from steelyard.systems import echovault, find_system, mem0, moltnet, soleri
 
 TIMES = {"created_at", "updated_at", "last_accessed_at", "valid_from", "valid_until"}
 LISTS = {"tags", "participants"}
@@ -47,6 +47,15 @@ EXPECTED = {
     "places": lambda found: {name: own[own > 0].tolist() for name, own in found.table.positions.items()},
 }
 """Name in a row -> what of a result it is. Of dictionaries a row names the part that it is about."""
+CONFIGURED = {
+    "limit": lambda config: config.limit,
+    "depths": lambda config: config.depths,
+    "strategy": lambda config: str(config.strategy),
+    "keywords_only": lambda config: str(config.keywords_only),
+    "finish": lambda config: [str(stage) for stage in config.finish],
+    "field_weights": lambda config: config.retrievers["fts"].field_weights,
+}
+"""Name in a row -> what of a system's configuration it is."""
 
 
 def named(hits):
@@ -73,6 +82,7 @@ class Table:
     def __init__(self, name, system, *, field="title", unit=86_400.0, now=0.0, other=None, within=1e-12, calls=()):
         self.content = content = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
         self.worlds, self.calls = content["worlds"], content["calls"]
+        self.configs = content.get("configs", {})
         self.searches, self.contexts, self.shown = content["searches"], content["contexts"], content["shown"]
         self.system, self.bench, self.field, self.within = system, Bench(system), field, within
         self.unit, self.now, self.other = unit, now, other or {"title": "unrelated"}
@@ -80,7 +90,7 @@ class Table:
 
     @property
     def statements(self):
-        return {name for kind in (self.calls, self.searches, self.contexts, self.shown) for name in kind}
+        return {name for _, statements in self.kinds() for name in statements}
 
     @staticmethod
     def rows(statements):
@@ -91,10 +101,14 @@ class Table:
             for at, row in enumerate(statement["rows"])
         ]
 
+    def kinds(self):
+        """How the rows of a statement are checked, and the statements of that kind."""
+        yield from ((self.call, self.calls), (self.search, self.searches), (self.context, self.contexts))
+        yield from ((self.show, self.shown), (self.configure, self.configs))
+
     def checks(self):
         """For each row of all statements how it is checked, and the row."""
-        kinds = ((self.call, self.calls), (self.search, self.searches))
-        for check, statements in (*kinds, (self.context, self.contexts), (self.show, self.shown)):
+        for check, statements in self.kinds():
             yield from (pytest.param(check, *row.values, id=row.id) for row in self.rows(statements))
 
     # What is stored
@@ -188,6 +202,15 @@ class Table:
         assert shown == row["shown"]
         assert not row.get("ordered") or list(shown) == list(row["shown"])
 
+    def configure(self, row):
+        """The documented configuration, which is that of the system's bare name."""
+        assert find_system(self.system.name) is self.system
+        config = self.system.config(row.get("limit"))
+        assert {name: CONFIGURED[name](config) for name in row["is"]} == row["is"]
+        assert {name: getattr(self.system.contexts, name) for name in row.get("contexts", ())} == row.get(
+            "contexts", {}
+        )
+
     def call(self, row):
         """A pure function of a query or another text."""
         result = self.functions[row["function"]](row["of"])
@@ -202,6 +225,7 @@ ECHOVAULT_SHIPPED = Table(
     within=1e-6,
     calls=[echovault.prefix_or_bare],
 )
+MEM0 = Table("mem0", mem0.DOCUMENTED, field="text")
 MOLTNET = Table("moltnet", moltnet.DOCUMENTED, field="text", unit=3_600.0, now=36_000_000.0)
 SOLERI = Table(
     "soleri",
@@ -210,4 +234,4 @@ SOLERI = Table(
     other={"title": "unrelated", "context": "of no use"},
     calls=[soleri.soleri_or],
 )
-TABLES = (ECHOVAULT, ECHOVAULT_SHIPPED, MOLTNET, SOLERI)
+TABLES = (ECHOVAULT, ECHOVAULT_SHIPPED, MEM0, MOLTNET, SOLERI)

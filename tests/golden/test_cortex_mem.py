@@ -287,11 +287,8 @@ class TestRewriting:
                 memory.layered_semantic_search("what does she like")
                 assert profile_of(vault) == text
         sent = [body["messages"][0]["content"] for _, body in server.seen]
-        assert [[drink for drink in ("tea", "coffee") if drink in text] for text in sent] == [
-            [],
-            ["tea"],
-            ["coffee"],
-        ]
+        drinks = [[drink for drink in ("tea", "coffee") if drink in text] for text in sent]
+        assert drinks == [[], ["tea"], ["coffee"]]
 
     @pytest.mark.parametrize(
         "reply",

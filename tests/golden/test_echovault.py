@@ -20,7 +20,6 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard.systems.echovault import DOCUMENTED
 from steelyard.table.join import join
 
@@ -54,18 +53,6 @@ def test_the_index_covers_the_documented_columns_with_porter_over_unicode61(tmp_
 def test_a_blank_query_is_refused_with_a_remedy(query):
     with pytest.raises(ConfigError, match="type at least"):
         searcher(vault_of(Entry("a", title="heron"))).search(query)
-
-
-def test_the_documented_numbers():
-    config = DOCUMENTED.config()
-    assert config.limit == 5
-    assert config.depths == {"fts": 10, "vector": 10}
-    assert (
-        str(config.strategy) == "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))"
-    )
-    assert {*config.retrievers["fts"].field_weights.values()} == {1.0}
-    assert (DOCUMENTED.contexts.semantic, DOCUMENTED.contexts.topup_recent) == ("auto", True)
-    assert find_system("echovault") is DOCUMENTED
 
 
 def test_enough_keyword_results_are_returned_as_they_are_cut_to_the_limit():

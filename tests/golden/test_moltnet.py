@@ -6,7 +6,6 @@ their cosine with the query, which is always the vector (1, 0).
 
 import dataclasses
 import json
-import math
 from importlib.util import find_spec
 
 import numpy as np
@@ -18,7 +17,6 @@ from tables import MOLTNET as TABLE
 from steelyard.base.extensions import EXTRAS
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.extensions.models import MiniLmInt8Embedder
-from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
@@ -29,19 +27,11 @@ from steelyard_eval.cli.main import main
 
 HOUR = 3_600.0
 vault_of = TABLE.bench.vault
-RECENCY = f"recency(half_life={math.log(0.5) / math.log(0.99)}h, since=access)"
 
 
 def searcher(vault, embedder=None, limit=None):
     config = DOCUMENTED.config(limit, embedder.model if embedder else "")
     return Searcher(vault, config, embedder, clock=lambda: TABLE.now)
-
-
-def test_the_documented_strategy_and_numbers():
-    config = DOCUMENTED.config()
-    assert config.strategy == parse_strategy(f"weighted_sum(1*rrf(vector, fts, k=60), 0*{RECENCY}, 0*importance)")
-    assert [str(stage) for stage in config.finish] == ["drop(lexical)", "cut(10)"]
-    assert find_system("moltnet") is DOCUMENTED
 
 
 def test_the_table_of_statements_names_these_tests_and_no_others():

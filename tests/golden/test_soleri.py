@@ -26,7 +26,6 @@ from steelyard.memory.query import Filters, Query
 from steelyard.stores.base import plain
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault, keywords
-from steelyard.systems import find_system
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED, STOP_WORDS, soleri_or, soleri_tokens
 from steelyard_eval.cli.main import main
 
@@ -401,17 +400,6 @@ def test_a_bad_tier_or_priority_is_one_message_and_exit_code_2(vaults, monkeypat
 
 
 GROUPS = ("reading", "searching", "showing", "contexts")
-
-
-def test_the_documented_strategies():
-    priors = "0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, 0.15*domain"
-    config = DOCUMENTED.config()
-    assert str(config.strategy) == f"weighted_sum(0.25*tfidf, 0.15*cosine, {priors})"
-    assert str(config.keywords_only) == f"weighted_sum(0.4*tfidf, {priors})"
-    assert [str(stage) for stage in config.finish] == [
-        *("merge(memory, score=0.5)", "cut(10, all_below=50, counting=fts)")
-    ]
-    assert find_system("soleri") is DOCUMENTED
 
 
 def test_the_table_of_statements_names_these_tests_and_no_others():
