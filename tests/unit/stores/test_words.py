@@ -161,17 +161,18 @@ class Store:
         self.at, self.uncommitted = (lambda: self.now), (lambda: self.writing)
 
 
-def made(store, *values, **how):
-    return [store.cache.get("kind", "a", lambda value=value: value, **how) for value in values]
+def append(since, old):
+    return [*old, since]
 
 
-def test_a_value_is_made_once_until_the_store_changes():
+@tabled
+def test_a_value_is_made_once_for_each_state_of_the_store(steps):
+    """Steps: a state, whether it is being written, whether values follow it, what is made and what is there."""
     store = Store()
-    assert made(store, 1, 2) == [1, 1]
-    store.now = 0, 2
-    assert made(store, [3], 4, renew=lambda since, old: [*old, since]) == [[3], [3]]
-    store.now = 0, 5  # from then on it can be brought up to date
-    assert made(store, 9, renew=lambda since, old: [*old, since]) == [[3, 2]]
+    for state, writing, follows, values, expected in steps:
+        store.now, store.writing = tuple(state), writing
+        how = {"renew": append} if follows else {}
+        assert [store.cache.get("kind", "a", lambda value=value: value, **how) for value in values] == expected
 
 
 def test_many_are_read_once_each_and_the_oldest_go_first():
@@ -179,18 +180,6 @@ def test_many_are_read_once_each_and_the_oldest_go_first():
     for wanted in ("ab", "bc", "ca"):
         store.cache.many("kind", "key", list(wanted), lambda new: asked.append(new) or dict.fromkeys(new, 1), 2)
     assert asked == [["a", "b"], ["c"], ["a"]]
-
-
-def test_nothing_is_kept_of_an_older_state_or_of_what_is_not_committed():
-    store = Store()
-    store.now = 0, 2
-    assert made(store, "new") == ["new"]
-    store.now = 0, 1
-    assert made(store, "x", "y") == ["x", "y"]
-    store.now, store.writing = (0, 2), True
-    assert made(store, "written") == ["written"]
-    store.writing = False
-    assert made(store, "again") == ["new"]
 
 
 def test_an_entry_that_takes_the_row_of_a_removed_one_has_its_own_id(tmp_path):
@@ -202,20 +191,6 @@ def test_an_entry_that_takes_the_row_of_a_removed_one_has_its_own_id(tmp_path):
         vault.delete(["b"])
         vault.upsert([Entry("c", text="token token")])
         assert {hit.id for hit in Bm25Retriever(vault).retrieve(Query("token"), 9)} == {"a", "c"}
-
-
-def test_all_is_made_again_once_the_store_went_back():
-    """Then its revisions come again, with other entries; whoever reads the state before keeps nothing of it."""
-    store = Store()
-    kept = {"renew": lambda since, old: pytest.fail("brought up to date from another past")}
-    store.now = 0, 6
-    assert made(store, 1, **kept) == [1]
-    store.now = 1, 6
-    assert made(store, 2, 3, **kept) == [2, 2]
-    store.now = 0, 6
-    assert made(store, 4, 5) == [4, 5]
-    store.now = 1, 6
-    assert made(store, 6, **kept) == [2]
 
 
 def copied_in(path, other):
