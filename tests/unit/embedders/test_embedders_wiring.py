@@ -8,7 +8,8 @@ from importlib.util import find_spec
 import apsw
 import numpy as np
 import pytest
-from command_line import run
+from command_line import document as found
+from command_line import done, run
 from tabled import tabled
 from written_set import write_set
 
@@ -26,20 +27,12 @@ KEY = "sk-test-0123456789abcdef"
 VECTOR = ("--system", "vector")
 
 
-def found(*words):
-    """What a command that succeeds prints as JSON."""
-    result = run(*words, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
 @pytest.fixture
 def openai(endpoint, monkeypatch):
     """The endpoint as OpenAI's, with a key, and searches that do not wait before they try again."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-    monkeypatch.setenv("EMBEDDING_MODEL", "tiny")
-    monkeypatch.setenv("EMBEDDING_DIM", "8")
+    own = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": endpoint.url, "EMBEDDING_MODEL": "tiny", "EMBEDDING_DIM": "8"}
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(models, "LIVE_ATTEMPTS", 1)
     return endpoint
 
@@ -54,8 +47,7 @@ def indexed(openai, kept, tmp_path):
     """The starter set, indexed by the first test; the others take a copy that names their own endpoint."""
     path, address = tmp_path / "memory.db", kept.with_name("address")
     if not kept.exists():
-        result = run("index", starter(), path, "--embedder", "api")
-        assert result.exit_code == 0, result.output
+        done("index", starter(), path, "--embedder", "api")
         openai.requests.clear()
         address.write_text(openai.url)
         shutil.copytree(tmp_path, kept)
@@ -192,9 +184,8 @@ class TestSeveralModels:
         first, *rest = (folder / "corpus.jsonl").read_text().splitlines()
 
         def index(text, *words):
-            (folder / "corpus.jsonl").write_text(
-                "\n".join([json.dumps(json.loads(first) | {"text": text}), *rest])
-            )
+            changed = json.dumps(json.loads(first) | {"text": text})
+            (folder / "corpus.jsonl").write_text("\n".join([changed, *rest]))
             return found("index", folder, both, *words)
 
         old, name = holdings(both), json.loads(first)["id"]

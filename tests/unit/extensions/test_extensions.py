@@ -40,14 +40,10 @@ print(json.dumps(results))
 def without(names, folder):
     """A copy of both packages that lacks some extensions; what is left is linked."""
     for package in (PACKAGE, ENGINE):
-        copy = folder / package.name
-        (copy / "extensions").mkdir(parents=True)
-        for path in package.iterdir():
-            if path.name not in ("extensions", "__pycache__"):
-                (copy / path.name).symlink_to(path)
-        for path in (package / "extensions").iterdir():
-            if path.name not in (*names, "__pycache__"):
-                (copy / "extensions" / path.name).symlink_to(path)
+        (folder / package.name / "extensions").mkdir(parents=True)
+        for path in (*package.iterdir(), *(package / "extensions").iterdir()):
+            if path.name not in (*names, "extensions", "__pycache__"):
+                (folder / path.relative_to(package.parent)).symlink_to(path)
     return folder
 
 
