@@ -87,10 +87,8 @@ def test_trec(tmp_path):
     written(tmp_path, TREC)
     import_store(tmp_path, tmp_path / "out" / "mine")
     data = load_store(tmp_path)
-    assert [(entry.id, entry.title, entry.text) for entry in data.entries] == [
-        ("A-1", "Keys", "Keys Rotate & log."),
-        ("A-2", "", "Sleep & < 5 min"),
-    ]
+    found = [(entry.id, entry.title, entry.text) for entry in data.entries]
+    assert found == [("A-1", "Keys", "Keys Rotate & log."), ("A-2", "", "Sleep & < 5 min")]
     assert [(query.id, query.text) for query in data.queries] == [("301", "key rotation")]
     assert data.qrels == {"301": {"A-1": 1, "A-2": 0}}
     run = (tmp_path / "out" / "mine" / "runs" / "prod.run").read_text()
