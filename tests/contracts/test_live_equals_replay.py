@@ -29,7 +29,7 @@ SCOPES = [{}, {"project": "p0"}, {"project": "p1", "type": "t0"}, {"project": "n
 MAX_DEPTH = 40
 NOW = 1_795_305_600.0
 
-STRATEGIES = json.loads(Path(__file__).with_name("strategies.json").read_text("utf-8"))["live and replayed"]
+DATA = json.loads(Path(__file__).with_name("strategies.json").read_text("utf-8"))
 
 
 def world(seed, remembers=False):
@@ -59,22 +59,14 @@ def worlds(seed, count, remembers):
 
 
 def entry(rng, at):
-    return Entry(
-        id=f"{rng.choice(list('zmaé'))}{at}",
-        title=f"note {at}",
-        text=" ".join(rng.choice(WORDS, size=rng.integers(0, 6))),
-        details=f"in full {at}" if rng.random() < 0.3 else "",
-        l0=f"abstract {at}" if rng.random() < 0.8 else "",
-        l1=f"overview {at}" if rng.random() < 0.8 else "",
-        project=f"p{rng.integers(2)}",
-        type=f"t{rng.integers(2)}",
-        severity=str(rng.choice(["", "critical", "warning"])),
-        domain=str(rng.choice(["", "auth"])),
-        tags=tuple(str(tag) for tag in rng.choice(["a", "b"], size=rng.integers(3), replace=False)),
-        importance=float(rng.integers(1, 11)) if rng.random() < 0.7 else None,
-        created_at=NOW - 86_400.0 * float(rng.integers(0, 800)),
-        relations=relations(rng, at),
-    )
+    own = {"text": " ".join(rng.choice(WORDS, size=rng.integers(0, 6))), "relations": relations(rng, at)}
+    own |= {name: rng.choice(values).item() for name, values in DATA["choices"].items()}
+    own |= {name: f"{name} {at}" for name, share in DATA["shares"].items() if rng.random() < share}
+    tags = tuple(rng.choice(["a", "b"], size=rng.integers(3), replace=False).tolist())
+    created = NOW - 86_400.0 * float(rng.integers(0, 800))
+    importance = float(rng.integers(1, 11)) if rng.random() < 0.7 else None
+    fields = {"title": f"note {at}", "tags": tags, "created_at": created, "importance": importance}
+    return Entry(f"{rng.choice(list('zmaé'))}{at}", **own, **fields)
 
 
 def relations(rng, at):
@@ -174,7 +166,7 @@ def starts(config, name):
     return config.retrievers[name].after if name in config.retrievers else ()
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", DATA["live and replayed"])
 @settings(max_examples=6)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -8,8 +8,13 @@ import numpy as np
 
 from steelyard.base.errors import EmbedderError
 from steelyard.embedders.embed import space_of
+from steelyard.finish import finish
+from steelyard.fusion import fuse
 from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
+from steelyard.table.join import join
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -57,6 +62,17 @@ class Bench:
     def place(self, vault, cosines, model="spy"):
         sides = [[value, math.sqrt(1 - value * value)] for value in cosines.values()]
         vault.put_vectors(self.of(model), list(cosines), np.array(sides, dtype=np.float32))
+
+
+def merged(strategy, stages, **lists):
+    """[(id, score)] of lists by name, as a strategy and stages make one of them."""
+    found = {
+        name: [ScoredId(id_, score, at) for at, (id_, score) in enumerate(own, 1)] for name, own in lists.items()
+    }
+    table = join([Query("q")], [0.0], [found], {}, lambda ids, *_: [Entry(id_) for id_ in ids])
+    ranking = finish(table, fuse(table, strategy), stages)
+    rows = zip(ranking.row, ranking.score, strict=True)
+    return [(table.entries[table.entry[row]], score) for row, score in rows]
 
 
 def ids(hits):

@@ -311,15 +311,7 @@ class TestRewriting:
 
 
 def write_memory(folder, *more):
-    files = {
-        "session/abc/timeline/.abstract.md": "Session about keys and how to rotate keys",
-        "session/abc/timeline/.overview.md": "Topics: keys, rotation. Decision: rotate keys weekly",
-        "session/abc/timeline/10_00.md": "Ann: how often do we rotate keys?",
-        "session/abc/timeline/10_05.md": "Bob: every week, on monday",
-        "user/ann/profile.md": "Ann likes tea",
-        **dict(more),
-    }
-    for name, text in files.items():
+    for name, text in [*TABLE["files"].items(), *more]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
 
@@ -339,12 +331,9 @@ class TestFiles:
     def test_a_folder_becomes_a_vault(self, tmp_path):
         write_memory(tmp_path / "m")
         dataset = open_dataset(tmp_path / "m")
-        assert [(e.uri, bool(e.l0), bool(e.l1), bool(e.text)) for e in dataset.entries] == [
-            (SESSION, True, True, False),
-            (f"{SESSION}/10_00.md", False, False, True),
-            (f"{SESSION}/10_05.md", False, False, True),
-            ("cortex://user/ann/profile.md", False, False, True),
-        ]
+        found = {e.uri: (bool(e.l0), bool(e.l1), bool(e.text)) for e in dataset.entries}
+        messages = [f"{SESSION}/10_00.md", f"{SESSION}/10_05.md", "cortex://user/ann/profile.md"]
+        assert found == {SESSION: (True, True, False), **dict.fromkeys(messages, (False, False, True))}
 
     def test_the_participants_of_a_session_stand_in_its_file(self, tmp_path):
         """As the program writes it: session/ID/.session.json."""

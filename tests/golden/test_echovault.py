@@ -7,21 +7,17 @@ the test. Vectors are placed by their cosine with the query, which is always the
 import apsw
 import numpy as np
 import pytest
-from statements import Spy, ids, named, noted, scores, statements
+from statements import Spy, ids, merged, named, noted, scores, statements
 from tables import ECHOVAULT as TABLE
 from tests.unit.tabled import tabled
 
 from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.embedders.embed import embed_missing
-from steelyard.finish import finish
-from steelyard.fusion import fuse, parse_strategy
+from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
-from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.echovault import DOCUMENTED
-from steelyard.table.join import join
 
 vault_of, SPACE = TABLE.bench.vault, TABLE.bench.space
 OTHERS = [Entry(f"other{i}", title="unrelated") for i in range(8)]
@@ -63,27 +59,17 @@ def test_enough_keyword_results_are_returned_as_they_are_cut_to_the_limit():
     assert max(scores(hits).values()) != 1.0  # not divided by the maximum
 
 
-def merged(fts, vector, limit=5):
-    lists = {
-        name: [ScoredId(id_, score, place) for place, (id_, score) in enumerate(rows.items(), 1)]
-        for name, rows in (("fts", fts), ("vector", vector))
-    }
-    table = join([Query("q")], [0.0], [lists], {}, lambda found, *_: [Entry(id_) for id_ in found])
-    ranking = finish(
-        table,
-        fuse(table, parse_strategy("weighted_sum(0.3*fts, 0.7*vector, normalize=max)")),
-        DOCUMENTED.config(limit).finish,
-    )
-    rows = zip(ranking.row, ranking.score, strict=True)
-    return [(table.entries[table.entry[row]], score) for row, score in rows]
+SUM = parse_strategy("weighted_sum(0.3*fts, 0.7*vector, normalize=max)")
 
 
 @tabled
 def test_merging_divides_by_the_maximum_weighs_three_to_seven_and_adds_by_id(fts, vector, expected):
-    ranked = merged(fts, vector)
+    ranked, first = (
+        merged(SUM, DOCUMENTED.config(limit).finish, fts=fts.items(), vector=vector.items()) for limit in (5, 1)
+    )
     assert [id_ for id_, _ in ranked] == list(expected)
     assert dict(ranked) == pytest.approx(expected)
-    assert merged(fts, vector, limit=1) == ranked[:1]
+    assert first == ranked[:1]
 
 
 def test_an_unknown_semantic_mode_is_refused_by_name():

@@ -318,11 +318,7 @@ class TestShipped:
 
     @pytest.fixture
     def asked(self, vault):
-        tiered = [
-            Entry("old", title="JWT", text="jwt validation, as it was", importance_tier="deprecated"),
-            Entry("rule", title="Rule", text="Ask twice.", importance_tier="constitutional", importance=10.0),
-            Entry("other", title="Rule", text="Sign all.", importance_tier="constitutional", importance=1.0),
-        ]
+        tiered = [read_entry(row)[0] for row in SAMPLES["tiered"]]
         vault.upsert(replace(entry, created_at=NOW - 30 * DAY) for entry in tiered)
         texts = [f"{e.title}\n{e.text}" for e in (*NOTES, *tiered)] + [*QUERIES, "sign all"]
         own = RecordedEmbedder("letters", RECIPE, {text: embed(text) for text in texts})
