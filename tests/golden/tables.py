@@ -79,14 +79,18 @@ class Table:
     query finds, which keeps words rare; `now` is the moment of the search.
     """
 
-    def __init__(self, name, system, *, field="title", unit=86_400.0, now=0.0, other=None, within=1e-12, calls=()):
+    def __init__(self, name, system, *functions):
         self.content = content = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
         self.worlds, self.calls = content["worlds"], content["calls"]
         self.configs = content.get("configs", {})
         self.searches, self.contexts, self.shown = content["searches"], content["contexts"], content["shown"]
-        self.system, self.bench, self.field, self.within = system, Bench(system), field, within
-        self.unit, self.now, self.other = unit, now, other or {"title": "unrelated"}
-        self.functions = {function.__name__: function for function in calls}
+        self.system, self.bench = system, Bench(system)
+        own = {"unit": 86_400.0, "now": 0.0, "other": {"title": "unrelated"}, "within": 1e-12} | content[
+            "settings"
+        ]
+        self.field, self.unit, self.now = own.get("field", "title"), own["unit"], own["now"]
+        self.other, self.within = own["other"], own["within"]
+        self.functions = {function.__name__: function for function in functions}
 
     @property
     def statements(self):
@@ -217,21 +221,9 @@ class Table:
         assert (list(result) if isinstance(result, tuple) else result) == row["is"]
 
 
-ECHOVAULT = Table("echovault", echovault.DOCUMENTED, within=1e-6, calls=[echovault.prefix_or])
-ECHOVAULT_SHIPPED = Table(
-    "echovault_shipped",
-    echovault.SHIPPED,
-    other={"title": "reeds moor"},
-    within=1e-6,
-    calls=[echovault.prefix_or_bare],
-)
-MEM0 = Table("mem0", mem0.DOCUMENTED, field="text")
-MOLTNET = Table("moltnet", moltnet.DOCUMENTED, field="text", unit=3_600.0, now=36_000_000.0)
-SOLERI = Table(
-    "soleri",
-    soleri.DOCUMENTED,
-    now=3 * 365 * 86_400.0,
-    other={"title": "unrelated", "context": "of no use"},
-    calls=[soleri.soleri_or],
-)
+ECHOVAULT = Table("echovault", echovault.DOCUMENTED, echovault.prefix_or)
+ECHOVAULT_SHIPPED = Table("echovault_shipped", echovault.SHIPPED, echovault.prefix_or_bare)
+MEM0 = Table("mem0", mem0.DOCUMENTED)
+MOLTNET = Table("moltnet", moltnet.DOCUMENTED)
+SOLERI = Table("soleri", soleri.DOCUMENTED, soleri.soleri_or)
 TABLES = (ECHOVAULT, ECHOVAULT_SHIPPED, MEM0, MOLTNET, SOLERI)

@@ -277,9 +277,8 @@ class TestRecording:
     def test_one_of_several_recorded_models_is_named(self, tmp_path):
         folder = tmp_path / "set"
         shutil.copytree(starter(), folder)
-        for file in list(folder.glob("*.minilm.*")):
-            turned = np.load(file)[:, ::-1].copy()  # another space, in which the same entries are near
-            np.save(folder / file.name.replace(".minilm.", ".another."), turned)
+        for file in list(folder.glob("*.minilm.*")):  # another space, in which the same entries are near
+            np.save(folder / file.name.replace(".minilm.", ".another."), np.load(file)[:, ::-1].copy())
         for chosen, model in (((), "another"), (("--embedder", "recorded:minilm"), "minilm")):
             assert found("compare", folder, "vector", *chosen)["provenance"]["model"] == model
         refused = run("compare", folder, "--embedder", "recorded:e5")

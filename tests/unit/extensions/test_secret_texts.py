@@ -34,9 +34,8 @@ def text(r, letters, count):
 def word(r):
     """A password as people choose it."""
     name = r.choice(NAMES)
-    return r.choice(
-        [f"{name}{r.randint(1, 99)}", f"{name.title()}{r.randint(1000, 2030)}!", f"{name[:3]}3t-{name}"]
-    )
+    forms = [f"{name}{r.randint(1, 99)}", f"{name.title()}{r.randint(1000, 2030)}!", f"{name[:3]}3t-{name}"]
+    return r.choice(forms)
 
 
 def strong(r):

@@ -299,30 +299,22 @@ def test_a_transaction_is_of_the_thread_that_began_it(tmp_path):
         assert vault.count() == pool.submit(vault.count).result() == 0
 
 
-def test_a_vault_is_closed_for_every_thread(vault):
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(vault.count).result() == 40
-        vault.close()
-        for ask in (vault.count, lambda: pool.submit(vault.count).result()):
-            with pytest.raises(VaultError, match="is closed"):
-                ask()
-
-
-def test_closing_ends_a_search_under_way_with_an_error_of_ours(vault):
-    begun = threading.Event()
-    vault.ensure_index(KeywordIndex("threads", ("title",)))
+def test_a_vault_is_closed_for_every_thread_also_for_a_search_under_way(vault):
+    begun, index = threading.Event(), KeywordIndex("threads", ("title",))
+    vault.ensure_index(index)
 
     def read():
         while True:
-            vault.keyword(KeywordIndex("threads", ("title",)), "heron", [1.0], EVERYTHING, 5)
+            vault.keyword(index, "heron", [1.0], EVERYTHING, 5)
             begun.set()
 
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read)
         begun.wait(10)
         vault.close()
-        with pytest.raises(VaultError, match="is closed"):
-            reading.result(10)
+        for ask in (lambda: reading.result(10), vault.count, lambda: pool.submit(vault.count).result()):
+            with pytest.raises(VaultError, match="is closed"):
+                ask()
 
 
 def test_the_connection_of_a_thread_ends_with_it(tmp_path):

@@ -280,28 +280,18 @@ def test_of_a_store_that_its_program_wrote(store_root, kind):
 
 MARKDOWN = Path(__file__).with_name("Cobalt.md").read_text("utf-8")
 MARKED = [line for line in MARKDOWN.split("\n") if len(line.split()) > 2]
-SAMPLES = {
-    "markdown": ({"notes/Cobalt.md": MARKDOWN}, MARKED),
-    "basic_memory": ({"notes/Cobalt.md": MARKDOWN.replace("title:", "permalink: main/cobalt\ntitle:")}, MARKED),
-    "claude": (
-        {"notes/Cobalt.md": MARKDOWN, "notes/MEMORY.md": "- [Cobalt](Cobalt.md): never by hand\n"},
-        [*MARKED, "never by hand"],
-    ),
-    "table": (
-        {"t.csv": "id,text,answer,note\n1,The kiln is lit.,By Ann of course.,She came at noon.\n"},
-        ["The kiln is lit.", "By Ann of course.", "She came at noon."],
-    ),
-}
-"""Kind -> the files of a store, and what is searched of them; of MCP memory in test_benchmarks.py."""
 
 
-@pytest.mark.parametrize("kind", SAMPLES)
-def test_of_a_small_store(tmp_path, kind):
-    files, texts = SAMPLES[kind]
+@tabled
+def test_of_a_small_store(tmp_path, kind, more, files, texts):
+    """Beside Cobalt.md, where its head says more; of MCP memory in test_benchmarks.py."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    if more is not None:
+        files, texts = files | {"Cobalt.md": MARKDOWN.replace("title:", f"{more}title:", 1)}, [*MARKED, *texts]
     for name, text in files.items():
-        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "in" / name).write_text(text)
-    found = searched(load_store(tmp_path / "in" / next(iter(files)).split("/")[0], kind))
+        (folder / name).write_text(text)
+    found = searched(load_store(folder if more is not None else folder / name, kind))
     said = [flat(re.sub("^(title: |summary: |aliases: |# )", "", line)) for line in texts]
     assert [text for text in said if text.replace("Smalt, ", "") not in found] == []
 
