@@ -81,15 +81,11 @@ class Table:
 
     def __init__(self, name, system, *functions):
         self.content = content = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
-        self.worlds, self.calls = content["worlds"], content["calls"]
-        self.configs = content.get("configs", {})
+        self.worlds, self.calls, self.configs = content["worlds"], content["calls"], content.get("configs", {})
         self.searches, self.contexts, self.shown = content["searches"], content["contexts"], content["shown"]
-        self.system, self.bench = system, Bench(system)
-        own = {"unit": 86_400.0, "now": 0.0, "other": {"title": "unrelated"}, "within": 1e-12} | content[
-            "settings"
-        ]
-        self.field, self.unit, self.now = own.get("field", "title"), own["unit"], own["now"]
-        self.other, self.within = own["other"], own["within"]
+        self.system, self.bench, self.field, self.within = system, Bench(system), "title", 1e-12
+        self.unit, self.now, self.other = 86_400.0, 0.0, {"title": "unrelated"}
+        vars(self).update(content["settings"])
         self.functions = {function.__name__: function for function in functions}
 
     @property

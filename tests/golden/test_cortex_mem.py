@@ -5,7 +5,6 @@ Vectors are placed by their cosine with the query, which is always the vector (1
 """
 
 import asyncio
-import itertools
 import json
 import math
 import os
@@ -543,41 +542,25 @@ class TestConcurrency:
         assert len(read) == 1
 
 
-class Counting:
-    """A vault that counts what is read of its vectors."""
-
-    def __init__(self, vault):
-        self._vault, self.reads = vault, []
-
-    def __getattr__(self, name):
-        return getattr(self._vault, name)
-
-    def seen_by(self, visible):
-        return self
-
-    def vectors(self, space, filters):
-        self.reads.append(space.layer)
-        return self._vault.vectors(space, filters)
-
-
-def test_details_are_read_together_and_once():
+def test_details_are_read_together_and_once(monkeypatch):
     """Section 8.2: forty files in four directories are one reading of each layer, and none the next time."""
     homes = [f"cortex://session/s{at}/timeline" for at in range(4)]
     entries = [directory(home) for home in homes]
     entries += [Entry(f"{home}/{at}.md", uri=f"{home}/{at}.md", text="x") for home in homes for at in range(10)]
     cosines = {layer: dict.fromkeys(homes, 0.9) for layer in ("l0", "l1")}
     cosines["l2"] = {entry.id: 0.9 for entry in entries if entry.text}
-    store = Counting(filled(entries, cosines))
+    store, vectors, reads = filled(entries, cosines), Vault.vectors, []
+    counting = lambda own, space, filters: reads.append(space.layer) or vectors(own, space, filters)  # noqa: E731
+    monkeypatch.setattr(Vault, "vectors", counting)
     searcher = Searcher(store, DOCUMENTED.config(40, "spy"), Spy())
     assert len(searcher.search("plans").hits) == 40
-    assert sorted(store.reads) == ["l0", "l1", "l2"]
+    assert sorted(reads) == ["l0", "l1", "l2"]
     searcher.search("other plans")
-    assert len(store.reads) == 3
+    assert len(reads) == 3
     with CortexMem(store, Spy()) as memory:
-        for limit, threshold in itertools.product((5, 10), (None, 0.3, 0.7)):
-            assert memory.layered_semantic_search("plans", SearchOptions(limit, threshold))
-            assert memory.semantic_search("plans", SearchOptions(limit, threshold))
-    assert len(store.reads) == 3  # once for all who search it
+        for how in map(SearchOptions, (5, 10, 5), (None, 0.3, 0.7)):
+            assert memory.layered_semantic_search("plans", how) and memory.semantic_search("plans", how)
+    assert len(reads) == 3  # once for all who search it
 
 
 def test_the_time_of_every_layer():
