@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from statements import Spy
+from statements import Spy, merged
 from tests.unit.tabled import tabled
 
 from steelyard.base.errors import ConfigError, VaultError
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
 from steelyard.finish import Floor, Mmr
-from steelyard.fusion import compile_plan, parse_strategy
+from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, read_entry
 from steelyard.memory.query import Filters, Query
@@ -39,12 +39,10 @@ DAY = 86_400.0
 def fused(ranks, strategy):
     """The score of the entry x, which each list holds at a rank."""
     lists = {
-        name: [ScoredId("x" if at == rank else f"{name}{at}", 1 - at / 100, at) for at in range(1, rank + 1)]
+        name: [("x" if at == rank else f"{name}{at}", 1 - at / 100) for at in range(1, rank + 1)]
         for name, rank in ranks.items()
     }
-    table = join([Query("q")], [0.0], [lists], {}, None)
-    scores = compile_plan(table, parse_strategy(strategy)).scores()
-    return float(scores[[table.entries[e] for e in table.entry].index("x")])
+    return dict(merged(parse_strategy(strategy), [], **lists))["x"]
 
 
 class TestFigures:

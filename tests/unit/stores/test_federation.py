@@ -108,11 +108,8 @@ def test_a_tier_may_give_no_more_than_so_many_matches():
 
 def test_only_the_first_tiers_vectors_may_be_searched():
     rule = FederationRule(best_copy=True, first_vectors=True)
-    tiers = [
-        tier("project", Entry("a"), cosines={"a": 0.6}),
-        tier("agent", Entry("a"), Entry("b"), cosines={"a": 0.5, "b": 0.9}),
-    ]
-    federation = Federation(tiers, rule)
+    agent = tier("agent", Entry("a"), Entry("b"), cosines={"a": 0.5, "b": 0.9})
+    federation = Federation([tier("project", Entry("a"), cosines={"a": 0.6}), agent], rule)
     assert copies(nearest(federation)) == [("a", "project")]
     assert [key.split("\x1f") for key in federation.vectors(SPACE, EVERYTHING)[0]] == [["a", "project"]]
     # A copy of another tier is scored by the first tier's vector of the same id.

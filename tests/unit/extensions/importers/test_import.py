@@ -6,6 +6,7 @@ import pickle
 import shutil
 import sqlite3
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -224,10 +225,7 @@ def test_damaged_sources_are_one_message(tmp_path, name, content, times, message
 def test_an_import_that_is_interrupted_leaves_the_old_folder(notes, mine, tmp_path, monkeypatch):
     before = files(mine)
     (notes / "third.md").write_text("A third note.\n")
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
+    stop = Mock(side_effect=KeyboardInterrupt)
     monkeypatch.setattr("steelyard_eval.extensions.importers.write.move_folder", stop)
     with pytest.raises(KeyboardInterrupt):
         import_store(notes, mine)
