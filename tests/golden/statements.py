@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,14 @@ def named(document, after="", before="\0"):
     """The tests that a document names, in the part of it after one heading and before another."""
     text = (DOCS / document).read_text(encoding="utf-8").partition(before)[0]
     return {*re.findall(r"`(test_\w+)`", text.partition(after)[2] if after else text)}
+
+
+def differing(one, other):
+    """The traits in which two systems differ, those of their groups by their own names."""
+    traits = {field.name: (getattr(one, field.name), getattr(other, field.name)) for field in fields(one)}
+    found = {name for name, (mine, others) in traits.items() if mine != others}
+    groups = found & {"reading", "searching", "showing", "contexts"}
+    return found.difference(groups).union(*(differing(*traits[name]) for name in groups))
 
 
 def statements(module):

@@ -318,14 +318,15 @@ def write_memory(folder, *more):
 class TestFiles:
     """Sections 3.1 and 7: layer files and URIs."""
 
-    @pytest.mark.parametrize("dimension", ["resources", "user", "agent", "session"])
-    def test_the_dimensions(self, dimension):
-        others = [f"cortex://{one}/x/y.md" for one in DIMENSIONS]
-        assert check_uri(f"cortex://{dimension}/x/y.md") in others
+    def test_the_dimensions(self):
+        assert {*DIMENSIONS} == {"resources", "user", "agent", "session"}
         vault = Vault(":memory:")
-        vault.upsert(Entry(uri, uri=uri) for uri in others)
-        within = SearchOptions(dimension=dimension).filters()
-        assert [entry.uri for entry in vault.entries(within)] == [f"cortex://{dimension}/x/y.md"]
+        vault.upsert(
+            Entry(f"cortex://{one}/x/y.md", uri=check_uri(f"cortex://{one}/x/y.md")) for one in DIMENSIONS
+        )
+        for one in DIMENSIONS:
+            within = SearchOptions(dimension=one).filters()
+            assert [entry.uri for entry in vault.entries(within)] == [f"cortex://{one}/x/y.md"]
 
     def test_a_folder_becomes_a_vault(self, tmp_path):
         write_memory(tmp_path / "m")

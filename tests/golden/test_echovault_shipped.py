@@ -9,7 +9,7 @@ import dataclasses
 import re
 
 import pytest
-from statements import DOCS, Spy, ids, named, scores, statements
+from statements import DOCS, Spy, differing, ids, named, scores, statements
 from tables import ECHOVAULT_SHIPPED as TABLE
 
 from steelyard.base.errors import ConfigError
@@ -33,19 +33,9 @@ def searcher(vault, embedder=None, limit=5, strategy=None, system=SHIPPED):
 
 
 def test_the_profiles_differ_in_these_parameters_and_in_no_others():
-    one, other = traits(DOCUMENTED), traits(SHIPPED)
-    differing = {name for name in one if one[name] != other[name]} - {"profile"}
     table = (DOCS / "echovault.md").read_text(encoding="utf-8").partition(HEADING)[2]
-    assert {*re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)} == differing
+    assert {*re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)} == differing(DOCUMENTED, SHIPPED) - {"profile"}
     assert find_system("echovault:shipped") is SHIPPED
-
-
-def traits(system):
-    """Every trait by its name, those of the groups among them."""
-    groups = {"reading", "searching", "showing", "contexts"}
-    own = {field.name: getattr(system, field.name) for field in dataclasses.fields(system)}
-    inner = [vars(own[name]) for name in groups]
-    return {name: value for part in (own, *inner) for name, value in part.items() if name not in groups}
 
 
 def test_vectors_that_are_all_far_away_contribute_nothing():

@@ -14,7 +14,7 @@ from dataclasses import replace
 import apsw
 import numpy as np
 import pytest
-from statements import DOCS, Spy, ids, named, noted, statements
+from statements import DOCS, Spy, differing, ids, named, noted, statements
 from tables import SOLERI as TABLE
 from tests.unit.command_line import document, done
 
@@ -356,9 +356,6 @@ def test_a_bad_tier_or_priority_is_one_message_and_exit_code_2(vaults, monkeypat
     assert len(result.stderr.strip().splitlines()) == 1
 
 
-GROUPS = ("reading", "searching", "showing", "contexts")
-
-
 def test_the_table_of_statements_names_these_tests_and_no_others():
     assert named("soleri.md") == statements(globals()) | TABLE.statements
 
@@ -368,13 +365,3 @@ def test_the_table_lists_every_parameter_in_which_the_profiles_differ():
     listed = {*re.findall(r"^\| `(\w+)", section, re.MULTILINE)}
     differ = differing(DOCUMENTED, SHIPPED) - {"profile", "federation"}
     assert differ | differing(DOCUMENTED.federation, SHIPPED.federation) <= listed
-
-
-def differing(one, other):
-    """The traits in which two systems differ, those of their groups by their own names."""
-    found = set()
-    for field in dataclasses.fields(one):
-        mine, others = getattr(one, field.name), getattr(other, field.name)
-        if mine != others:
-            found |= differing(mine, others) if field.name in GROUPS else {field.name}
-    return found

@@ -320,7 +320,6 @@ def test_a_vault_is_closed_for_every_thread_also_for_a_search_under_way(vault):
 def test_the_connection_of_a_thread_ends_with_it(tmp_path):
     with Vault(tmp_path / "v.db", create=True) as vault:
         for _ in range(20):
-            thread = threading.Thread(target=vault.count)
-            thread.start()
-            thread.join()
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(vault.count)
         assert len(vault._connections) <= 2
