@@ -26,17 +26,15 @@ class ImporterContract:
         """A store of its kind, with at least two entries."""
         raise NotImplementedError
 
-    def test_it_recognises_its_store_and_no_empty_folder(
-        self, importer: Importer, store: Path, tmp_path: Path
-    ) -> None:
+    def test_it_recognises_its_store_and_no_empty_folder(self, importer, store, tmp_path):
         """By what is in it: an empty folder is nobody's store."""
         (tmp_path / "empty").mkdir()
         assert importer.matches(ForeignStore(store))
         assert not importer.matches(ForeignStore(tmp_path / "empty"))
 
     def test_it_brings_a_data_set_without_faults_twice_the_same_and_leaves_its_source(
-        self, importer: Importer, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, importer, store, tmp_path, monkeypatch
+    ):
         """Ids, dates, numbers and labels follow the rules of the format; nothing is written beside the store."""
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
         copy, mine = tmp_path / "copy" / store.name, tmp_path / "mine"

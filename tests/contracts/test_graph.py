@@ -1,5 +1,7 @@
 """A retriever that starts from others' lists: what it finds, what it may not, and where its edges come from."""
 
+from dataclasses import replace
+
 import pytest
 
 from steelyard.base.errors import ConfigError
@@ -22,16 +24,9 @@ def entry(id_, *relations, **fields):
 def store():
     """a caused b, b supports c, c cites d; e is alone; f is of another project."""
     with Vault(":memory:") as vault:
-        vault.upsert(
-            [
-                entry("a", ("caused", "b", 0.8)),
-                entry("b", ("supports", "c"), ("caused", "f", 1.0)),
-                entry("c", ("cites", "d"), ("supersedes", "gone"), ("supersedes", "e", None, "proposed")),
-                entry("d"),
-                entry("e"),
-                entry("f", project="other"),
-            ]
-        )
+        c = entry("c", ("cites", "d"), ("supersedes", "gone"), ("supersedes", "e", None, "proposed"))
+        b = entry("b", ("supports", "c"), ("caused", "f", 1.0))
+        vault.upsert([entry("a", ("caused", "b", 0.8)), b, c, Entry("d"), Entry("e"), Entry("f", project="other")])
         yield vault
 
 
@@ -96,8 +91,6 @@ def test_starting_points_are_part_of_a_recording():
 
 
 def test_a_list_must_be_as_deep_as_the_search_reads_it():
-    from dataclasses import replace
-
     config = find_system("spec_kit").config(10)
     shallow = {name: replace(own, depth=2) for name, own in config.retrievers.items()}
     with pytest.raises(ConfigError, match="first 5 places"):

@@ -29,16 +29,16 @@ SCOPES = [{}, {"project": "p0"}, {"project": "p1", "type": "t0"}, {"project": "n
 MAX_DEPTH = 40
 NOW = 1_795_305_600.0
 
-STRATEGIES = json.loads(Path(__file__).with_name("strategies.json").read_text("utf-8"))["live and replayed"]
+DATA = json.loads(Path(__file__).with_name("strategies.json").read_text("utf-8"))
 
 
-def world(seed):
+def world(seed, remembers=False):
     """A vault of up to 25 entries with vectors that often tie, its embedder, and five queries."""
-    (vault,), embedder, queries = worlds(seed, 1)
-    return vault, embedder, queries
+    (vault,), *rest = worlds(seed, 1, remembers)
+    return vault, *rest
 
 
-def worlds(seed, count, remembers=False):
+def worlds(seed, count, remembers):
     """Several such vaults over the same ids, each with about half of them; memories and windows on request."""
     rng = np.random.default_rng(seed)
     make = remembered if remembers else entry
@@ -59,22 +59,14 @@ def worlds(seed, count, remembers=False):
 
 
 def entry(rng, at):
-    return Entry(
-        id=f"{rng.choice(list('zmaé'))}{at}",
-        title=f"note {at}",
-        text=" ".join(rng.choice(WORDS, size=rng.integers(0, 6))),
-        details=f"in full {at}" if rng.random() < 0.3 else "",
-        l0=f"abstract {at}" if rng.random() < 0.8 else "",
-        l1=f"overview {at}" if rng.random() < 0.8 else "",
-        project=f"p{rng.integers(2)}",
-        type=f"t{rng.integers(2)}",
-        severity=str(rng.choice(["", "critical", "warning"])),
-        domain=str(rng.choice(["", "auth"])),
-        tags=tuple(str(tag) for tag in rng.choice(["a", "b"], size=rng.integers(3), replace=False)),
-        importance=float(rng.integers(1, 11)) if rng.random() < 0.7 else None,
-        created_at=NOW - 86_400.0 * float(rng.integers(0, 800)),
-        relations=relations(rng, at),
-    )
+    own = {"text": " ".join(rng.choice(WORDS, size=rng.integers(0, 6))), "relations": relations(rng, at)}
+    own |= {name: rng.choice(values).item() for name, values in DATA["choices"].items()}
+    own |= {name: f"{name} {at}" for name, share in DATA["shares"].items() if rng.random() < share}
+    tags = tuple(rng.choice(["a", "b"], size=rng.integers(3), replace=False).tolist())
+    created = NOW - 86_400.0 * float(rng.integers(0, 800))
+    importance = float(rng.integers(1, 11)) if rng.random() < 0.7 else None
+    fields = {"title": f"note {at}", "tags": tags, "created_at": created, "importance": importance}
+    return Entry(f"{rng.choice(list('zmaé'))}{at}", **own, **fields)
 
 
 def relations(rng, at):
@@ -114,14 +106,9 @@ def direction(rng):
 
 def configure(system, strategy, depth, limit, filters):
     config = find_system(system).config(limit, model="grid")
+    own = {"vector": {"filters": filters}, "graph": {"parameters": {"seeds": min(5, depth)}}}
     retrievers = {
-        name: replace(
-            r,
-            depth=None if r.depth is None else depth,
-            filters=filters if name == "vector" else r.filters,
-            parameters={"seeds": min(5, depth)} if name == "graph" else r.parameters,
-        )
-        for name, r in config.retrievers.items()
+        name: replace(r, depth=r.depth and depth, **own.get(name, {})) for name, r in config.retrievers.items()
     }
     stages = parse_stages([f"cut({limit})"])
     return replace(config, strategy=parse_strategy(strategy), retrievers=retrievers, finish=stages)
@@ -139,10 +126,9 @@ WORDS_OF = {
 def check_columns(table, store, embedder, queries):
     """Every number of meaning is the cosine with the words of its own layer, wherever the store keeps them."""
     entries = {e.id: e for e in store.get(table.entries)}
+    layers = {space.layer for space, _ in store.spaces()}
     for name, words in WORDS_OF.items():
-        if name in table.columns and any(
-            space.layer == name.replace("vector", "text") for space, _ in store.spaces()
-        ):
+        if name in table.columns and name.replace("vector", "text") in layers:
             for row in np.flatnonzero(~np.isnan(table.columns[name])):
                 text = words(entries[table.entries[table.entry[row]]])
                 a, b = embedder.embed([text, queries[table.query[row]].text]).astype(float)
@@ -165,19 +151,14 @@ def compare(vault, embedder, queries, config, recorded=None):
     needs = config.effective.needs(masked, tuple(config.retrievers))
     meaning = {name for name in needs if EMBEDDING & {name, *starts(config, name)}}
     embedded = np.any([needs[name] for name in meaning] or np.zeros((1, len(queries))), axis=0)
-    calls = 0
     for q, (begin, end) in enumerate(zip(ranking.offsets[:-1], ranking.offsets[1:], strict=True)):
         live = Searcher(vault, config, embedder).search(queries[q])
-        calls += live.embedding_calls
-
-        assert [h.entry.id for h in live.hits] == [
-            plain_id(recording.entries[e]) for e in recording.entry[ranking.row[begin:end]]
-        ]
+        replayed = recording.entry[ranking.row[begin:end]]
+        assert [h.entry.id for h in live.hits] == [plain_id(recording.entries[e]) for e in replayed]
         assert same_bits(np.array([h.score for h in live.hits], dtype=float), ranking.score[begin:end])
         assert live.embedding_calls == int(embedded[q])
         for hit in live.hits:
             assert recomputed(live.explain(hit.entry.id)) == hit.score
-    return calls, embedded
 
 
 def starts(config, name):
@@ -185,7 +166,7 @@ def starts(config, name):
     return config.retrievers[name].after if name in config.retrievers else ()
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", DATA["live and replayed"])
 @settings(max_examples=6)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -207,7 +188,7 @@ PRESETS = ("echovault", "echovault:shipped", "soleri", "soleri:shipped")
 @given(seed=st.integers(0, 2**32 - 1), limit=st.sampled_from([1, 3, 8]))
 def test_systems_are_the_same_live_and_replayed(name, seed, limit):
     """Soleri with memories and windows; Spec Kit with intents that it knows, for other words are refused."""
-    (vault,), embedder, queries = worlds(seed, 1, remembers=name.startswith("soleri"))
+    vault, embedder, queries = world(seed, remembers=name.startswith("soleri"))
     with vault:
         assume(vault.spaces() or name.startswith("echovault"))  # without vectors they have other weights
         if name.startswith("spec_kit"):

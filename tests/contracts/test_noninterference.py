@@ -36,13 +36,15 @@ class Same:
         return True
 
 
-def vault(*entries, vectors=True):
-    store = Vault(":memory:")
+def embedded(store, entries):
     store.upsert(entries)
     space = space_of(Same(), "text", find_system("plain").reading.recipe)
-    if vectors:
-        store.put_vectors(space, [e.id for e in entries], np.ones((len(entries), 2), dtype=np.float32))
+    store.put_vectors(space, [e.id for e in entries], np.ones((len(entries), 2), dtype=np.float32))
     return store
+
+
+def vault(*entries):
+    return embedded(Vault(":memory:"), entries)
 
 
 def seen(store, system, **how):
@@ -74,12 +76,10 @@ def test_a_hidden_copy_hides_no_copy_of_another_tier():
 
 def test_vectors_of_a_neighbour_are_no_vectors_of_ours():
     """A strategy that needs vectors falls back to keywords where none is visible, whatever others hold."""
-    store = vault(*OURS, vectors=False)
-    space = space_of(Same(), "text", find_system("plain").reading.recipe)
+    store = Vault(":memory:")
+    store.upsert(OURS)
     before = seen(store, "plain")
-    store.upsert(THEIRS)
-    store.put_vectors(space, ["b0"], np.ones((1, 2), dtype=np.float32))
-    assert seen(store, "plain") == before
+    assert seen(embedded(store, THEIRS), "plain") == before
 
 
 @pytest.mark.parametrize("others", [THEIRS, ()])

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.unit.tabled import tabled
 
 from steelyard.live.sources import RetrieverPool
 from steelyard.memory.entry import Entry
@@ -29,14 +30,15 @@ def embed(text):
     return np.array([text.count(letter) for letter in LETTERS], dtype=np.float32)
 
 
+def fill(vault, entries):
+    vault.upsert(entries)
+    vault.put_vectors(SPACE, [e.id for e in entries], np.array([embed(f"{e.title} {e.text}") for e in entries]))
+
+
 @pytest.fixture(scope="module")
 def store():
     with Vault(":memory:") as vault:
-        entries = sample_entries()
-        vault.upsert(entries)
-        vault.put_vectors(
-            SPACE, [e.id for e in entries], np.array([embed(f"{e.title} {e.text}") for e in entries])
-        )
+        fill(vault, sample_entries())
         yield vault
 
 
@@ -65,18 +67,7 @@ class TestBm25(RetrieverContract):
         assert found.id == "a"
         assert found.score == pytest.approx(np.log(2), abs=1e-12)
 
-    @pytest.mark.parametrize(
-        ("k1", "b", "text", "other", "tf"),
-        [
-            # By hand: idf ln 2 as above, tf 2; with b = 1 the norm is 3 words of a mean of 2.
-            *(
-                (k1, b, "rare rare word", "other", tf)
-                for k1, b, tf in ((0, 0.75, 1), (1, 0, 4 / 3), (1, 1, 4 / 3.5))
-            ),
-            # Half the mean length: 2.2 / (1 + 1.2 * (1 - 0.75 + 0.75 * 0.5)).
-            (1.2, 0.75, "rare", "another longer thing", 2.2 / 1.75),
-        ],
-    )
+    @tabled
     def test_k1_and_b_are_the_formulas(self, k1, b, text, other, tf):
         with Vault(":memory:") as small:
             small.upsert([Entry("a", text=text), Entry("b", text=other)])
@@ -108,10 +99,9 @@ class TestLayer(RetrieverContract):
 
     def test_many_ties_are_by_ascending_id(self):
         """Of long lists, which a faster sort would leave in any order."""
+        ids = [f"e{at:04}" for at in range(2000)]
         with Vault(":memory:") as vault:
-            ids = [f"e{at:04}" for at in range(2000)]
-            vault.upsert([Entry(id_) for id_ in ids])
-            vault.put_vectors(SPACE, ids, np.array([embed("node" if at % 3 else "note") for at in range(2000)]))
+            fill(vault, [Entry(id_, text="node" if at % 3 else "note") for at, id_ in enumerate(ids)])
             found = [f.id for f in LayerRetriever(vault, [(SPACE, embed)]).retrieve(Query("node"), None)]
         near, far = ([id_ for at, id_ in enumerate(ids) if bool(at % 3) == same] for same in (True, False))
         assert found == near + far
@@ -148,15 +138,8 @@ def tiers():
     vaults = {name: Vault(":memory:") for name in ("agent", "project", "team")}
     for at, vault in enumerate(vaults.values()):
         own = [e for i, e in enumerate(sample_entries()) if i % 3 == at]
-        copies = [
-            replace(e, text="auth token", project="p1") for i, e in enumerate(sample_entries()) if i % 3 < at
-        ]
-        vault.upsert([*own, *copies])
-        vault.put_vectors(
-            SPACE,
-            [e.id for e in (*own, *copies)],
-            np.array([embed(f"{e.title} {e.text}") for e in (*own, *copies)]),
-        )
+        above = [e for i, e in enumerate(sample_entries()) if i % 3 < at]
+        fill(vault, [*own, *(replace(e, text="auth token", project="p1") for e in above)])
     yield Federation([Tier(name, vault) for name, vault in vaults.items()])
     for vault in vaults.values():
         vault.close()
@@ -214,5 +197,5 @@ class TestCosineScorer:
         assert same_bits(cosines(store, [(SPACE, embed)])(Query("auth"), ids), [found[id_] for id_ in ids])
 
     def test_an_entry_without_a_vector_scores_0(self, store):
-        assert cosines(store, [(SPACE, embed)])(Query("auth"), ["none"]).tolist() == [0.0]
-        assert cosines(store, [(SPACE, embed)])(Query("auth"), []).tolist() == []
+        for ids in (["none"], []):
+            assert cosines(store, [(SPACE, embed)])(Query("auth"), ids).tolist() == [0.0] * len(ids)

@@ -12,12 +12,8 @@ from steelyard.grammar import Duration
 from steelyard.signals import PRIORS
 from steelyard.testing import FusionContract, SignalContract, random_table
 
-FACTORS = {
-    "document_type": (0.6, 2.0),
-    "spec_level": (1.0, 1.3),
-    "importance_tier": (0.1, 2.0),
-    "promised": (1.0, 1.5),
-}
+FACTORS = {"document_type": (0.6, 2.0), "spec_level": (1.0, 1.3)}
+FACTORS |= {"importance_tier": (0.1, 2.0), "promised": (1.0, 1.5)}
 """The bounds of signals that are made to multiply."""
 
 

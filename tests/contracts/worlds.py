@@ -1,7 +1,9 @@
 """Random corpora in one vault or several, with random vectors, and filters beside predicates that say the same."""
 
+import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -20,7 +22,8 @@ VECTORS_ESCAPE = {"soleri:shipped": {"vector"}, "cortex_mem:shipped": {"l0", "l1
 """Systems and their retrievers that know neither filters nor windows, as recorded of the real programs."""
 WORDS = ("heron", "reed", "marsh", "newt", "pond")
 TAGS = ("a", "b", "c")
-TIMES = (None, 0.0, 10.0, 20.0, 30.0)
+FIELDS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+"""Of fields of random entries the values to choose from."""
 MEMORIES = ("e3", "e7")
 NOW = 20.0
 TIERS = ("agent", "project", "team", "archive")
@@ -57,24 +60,9 @@ def random_entry(rng, id_, size):
     related = [
         Relation(one(rng, "supersedes", "cites"), i, None, one(rng, "", "accepted", "proposed")) for i in others
     ]
-    return Entry(
-        id_,
-        title=one(rng, "", *WORDS),
-        text=" ".join(some(rng, WORDS)),
-        type=one(rng, "", "rule", "pattern"),
-        domain=one(rng, "", "auth", "data"),
-        severity=one(rng, "", "critical", "warning"),
-        vault=one(rng, "", "v1", "v2"),
-        tenant=one(rng, "", "t1", "t2"),
-        tags=some(rng, TAGS),
-        importance=one(rng, None, 1.0, 5.0),
-        created_at=one(rng, *TIMES),
-        valid_from=one(rng, None, None, *TIMES),
-        valid_until=one(rng, None, None, *TIMES),
-        kind=one(rng, "", "", "note", "memory"),
-        superseded_by=one(rng, "", "", "", "x"),
-        relations=some(rng, related, 2) if rng.random() < 0.2 else (),
-    )
+    drawn = {name: one(rng, *values) for name, values in FIELDS.items()}
+    lists = {"text": " ".join(some(rng, WORDS)), "tags": some(rng, TAGS)}
+    return Entry(id_, **drawn, **lists, relations=some(rng, related, 2) if rng.random() < 0.2 else ())
 
 
 # Filters, each beside the same in Python: (filters, entry, entries of its vault -> bool)
@@ -134,11 +122,8 @@ def superseded(rng):
     wanted = bool(rng.integers(2))
 
     def holds(entry, around):
-        replaced = any(
-            relation.type == "supersedes" and relation.target == entry.id and relation.status in ("", "accepted")
-            for other in around
-            for relation in other.relations
-        )
+        own = [r for other in around for r in other.relations if r.target == entry.id]
+        replaced = any(r.type == "supersedes" and r.status in ("", "accepted") for r in own)
         return (bool(entry.superseded_by) or replaced) == wanted
 
     return Filters.of({"superseded": wanted}), holds
@@ -146,10 +131,8 @@ def superseded(rng):
 
 def seen_by(rng):
     vaults, tenants = some(rng, ("v1", "v2")), some(rng, ("t1", "t2"))
-    return (
-        Filters.all_of((Rule("vault", "any", vaults), Rule("tenant", "any", tenants))),
-        lambda entry, _: entry.vault in vaults or entry.tenant in tenants,
-    )
+    rules = Filters.all_of((Rule("vault", "any", vaults), Rule("tenant", "any", tenants)))
+    return rules, lambda entry, _: entry.vault in vaults or entry.tenant in tenants
 
 
 def absent(rng):

@@ -2,14 +2,20 @@
 
 import math
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 
 from steelyard.base.errors import EmbedderError
 from steelyard.embedders.embed import space_of
+from steelyard.finish import finish
+from steelyard.fusion import fuse
 from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
+from steelyard.table.join import join
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -59,6 +65,17 @@ class Bench:
         vault.put_vectors(self.of(model), list(cosines), np.array(sides, dtype=np.float32))
 
 
+def merged(strategy, stages, **lists):
+    """[(id, score)] of lists by name, as a strategy and stages make one of them."""
+    found = {
+        name: [ScoredId(id_, score, at) for at, (id_, score) in enumerate(own, 1)] for name, own in lists.items()
+    }
+    table = join([Query("q")], [0.0], [found], {}, lambda ids, *_: [Entry(id_) for id_ in ids])
+    ranking = finish(table, fuse(table, strategy), stages)
+    rows = zip(ranking.row, ranking.score, strict=True)
+    return [(table.entries[table.entry[row]], score) for row, score in rows]
+
+
 def ids(hits):
     return [hit.entry.id for hit in hits]
 
@@ -76,6 +93,14 @@ def named(document, after="", before="\0"):
     """The tests that a document names, in the part of it after one heading and before another."""
     text = (DOCS / document).read_text(encoding="utf-8").partition(before)[0]
     return {*re.findall(r"`(test_\w+)`", text.partition(after)[2] if after else text)}
+
+
+def differing(one, other):
+    """The traits in which two systems differ, those of their groups by their own names."""
+    traits = {field.name: (getattr(one, field.name), getattr(other, field.name)) for field in fields(one)}
+    found = {name for name, (mine, others) in traits.items() if mine != others}
+    groups = found & {"reading", "searching", "showing", "contexts"}
+    return found.difference(groups).union(*(differing(*traits[name]) for name in groups))
 
 
 def statements(module):

@@ -18,6 +18,7 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Hit, Relation
 from steelyard.memory.query import EVERYTHING, Filters, Query, visible_to
 from steelyard.stores.federation import Federation, Tier
+from steelyard.systems import echovault, find_system, mem0, moltnet, soleri
 
 TIMES = {"created_at", "updated_at", "last_accessed_at", "valid_from", "valid_until"}
 LISTS = {"tags", "participants"}
@@ -46,6 +47,15 @@ EXPECTED = {
     "places": lambda found: {name: own[own > 0].tolist() for name, own in found.table.positions.items()},
 }
 """Name in a row -> what of a result it is. Of dictionaries a row names the part that it is about."""
+CONFIGURED = {
+    "limit": lambda config: config.limit,
+    "depths": lambda config: config.depths,
+    "strategy": lambda config: str(config.strategy),
+    "keywords_only": lambda config: str(config.keywords_only),
+    "finish": lambda config: [str(stage) for stage in config.finish],
+    "field_weights": lambda config: config.retrievers["fts"].field_weights,
+}
+"""Name in a row -> what of a system's configuration it is."""
 
 
 def named(hits):
@@ -69,16 +79,18 @@ class Table:
     query finds, which keeps words rare; `now` is the moment of the search.
     """
 
-    def __init__(self, name, system, *, field="title", unit=86_400.0, now=0.0, other=None, within=1e-12):
+    def __init__(self, name, system, *functions):
         self.content = content = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
-        self.worlds, self.calls = content["worlds"], content["calls"]
+        self.worlds, self.calls, self.configs = content["worlds"], content["calls"], content.get("configs", {})
         self.searches, self.contexts, self.shown = content["searches"], content["contexts"], content["shown"]
-        self.system, self.bench, self.field, self.within = system, Bench(system), field, within
-        self.unit, self.now, self.other = unit, now, other or {"title": "unrelated"}
+        self.system, self.bench, self.field, self.within = system, Bench(system), "title", 1e-12
+        self.unit, self.now, self.other = 86_400.0, 0.0, {"title": "unrelated"}
+        vars(self).update(content["settings"])
+        self.functions = {function.__name__: function for function in functions}
 
     @property
     def statements(self):
-        return {name for kind in (self.calls, self.searches, self.contexts, self.shown) for name in kind}
+        return {name for _, statements in self.kinds() for name in statements}
 
     @staticmethod
     def rows(statements):
@@ -88,6 +100,16 @@ class Table:
             for name, statement in statements.items()
             for at, row in enumerate(statement["rows"])
         ]
+
+    def kinds(self):
+        """How the rows of a statement are checked, and the statements of that kind."""
+        yield from ((self.call, self.calls), (self.search, self.searches), (self.context, self.contexts))
+        yield from ((self.show, self.shown), (self.configure, self.configs))
+
+    def checks(self):
+        """For each row of all statements how it is checked, and the row."""
+        for check, statements in self.kinds():
+            yield from (pytest.param(check, *row.values, id=row.id) for row in self.rows(statements))
 
     # What is stored
 
@@ -180,7 +202,24 @@ class Table:
         assert shown == row["shown"]
         assert not row.get("ordered") or list(shown) == list(row["shown"])
 
-    def call(self, functions, row):
+    def configure(self, row):
+        """The documented configuration, which is that of the system's bare name."""
+        assert find_system(self.system.name) is self.system
+        config = self.system.config(row.get("limit"))
+        assert {name: CONFIGURED[name](config) for name in row["is"]} == row["is"]
+        assert {name: getattr(self.system.contexts, name) for name in row.get("contexts", ())} == row.get(
+            "contexts", {}
+        )
+
+    def call(self, row):
         """A pure function of a query or another text."""
-        result = functions[row["function"]](row["of"])
+        result = self.functions[row["function"]](row["of"])
         assert (list(result) if isinstance(result, tuple) else result) == row["is"]
+
+
+ECHOVAULT = Table("echovault", echovault.DOCUMENTED, echovault.prefix_or)
+ECHOVAULT_SHIPPED = Table("echovault_shipped", echovault.SHIPPED, echovault.prefix_or_bare)
+MEM0 = Table("mem0", mem0.DOCUMENTED)
+MOLTNET = Table("moltnet", moltnet.DOCUMENTED)
+SOLERI = Table("soleri", soleri.DOCUMENTED, soleri.soleri_or)
+TABLES = (ECHOVAULT, ECHOVAULT_SHIPPED, MEM0, MOLTNET, SOLERI)

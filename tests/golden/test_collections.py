@@ -1,18 +1,17 @@
 """Real collections: baselines against the recorded ones, metrics against trec_eval."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 from by_trec_eval import oracle
 
+from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.compare import compare
-from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.trec_runs import write_run
@@ -27,8 +26,8 @@ MOST = 400
 CHECKED = ("nDCG@10", "R@10", "RR@10", "AP@10", "P@5", "Success@5")
 
 
-def run_of(path: Path) -> dict[str, dict[str, float]]:
-    run: dict[str, dict[str, float]] = {}
+def run_of(path):
+    run = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         query, _, entry, _, score, _ = line.split(" ")
         run.setdefault(query, {})[entry] = float(score)
@@ -36,20 +35,20 @@ def run_of(path: Path) -> dict[str, dict[str, float]]:
 
 
 @pytest.fixture(scope="module")
-def locomo(data_root: Path) -> Workspace:
+def locomo(data_root):
     """Locomo, indexed once: a recording in it keeps its lists for the next."""
     return Workspace.open(load(data_root / "locomo"))
 
 
 @pytest.fixture
-def space_of(data_root: Path, request: pytest.FixtureRequest) -> Callable[[str], Workspace]:
-    def opened(name: str) -> Workspace:
+def space_of(data_root, request):
+    def opened(name):
         return request.getfixturevalue("locomo") if name == "locomo" else Workspace.open(load(data_root / name))
 
     return opened
 
 
-def answerable(dataset: Dataset, recorded: dict[str, dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:
+def answerable(dataset, recorded):
     """The recorded means over the queries that have an answer: locomo's adversarial ones are recorded apart."""
     whole = recorded[dataset.report_split or "all"]
     none = sum(not query.answerable for query in dataset.queries)
@@ -64,15 +63,11 @@ def answerable(dataset: Dataset, recorded: dict[str, dict[str, dict[str, float]]
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_compare_reproduces_the_recorded_baselines_and_trec_eval(
-    name: str, data_root: Path, space_of: Callable[[str], Workspace], tmp_path: Path
-) -> None:
+def test_compare_reproduces_the_recorded_baselines_and_trec_eval(name, data_root, space_of, tmp_path):
     space = space_of(name)
     dataset = space.dataset
     systems = ("bm25", "vector", "echovault")
-
     found = compare(dataset, systems, metrics=CHECKED, runs=tmp_path, timed=False, workspace=space)
-
     recorded = json.loads((data_root / name / "dataset.json").read_text())["baselines"]["results"]
     recorded = answerable(dataset, recorded)
     means = {row.label: row.means["nDCG@10"].mean for row in found.result.rows}
@@ -84,9 +79,7 @@ def test_compare_reproduces_the_recorded_baselines_and_trec_eval(
         for measure in measures:
             ours = dict(zip(found.queries, found.values[label][str(measure)], strict=True))
             theirs = np.array([expected[measure][query] for query in ours])
-            np.testing.assert_allclose(
-                list(ours.values()), theirs, rtol=0, atol=1e-9, err_msg=f"{label} {measure}"
-            )
+            np.testing.assert_allclose([*ours.values()], theirs, rtol=0, atol=1e-9, err_msg=f"{label} {measure}")
 
 
 FUSED = ("weighted_sum(0.3*fts, 0.7*vector, normalize=minmax)", "rrf(fts, vector, k=60)")
@@ -96,33 +89,24 @@ EVERY = parse_measures(
 )
 
 
-def test_every_metric_of_every_query_is_trec_evals_and_the_kernel_finds_it(
-    shared_set: str, space_of: Callable[[str], Workspace], tmp_path: Path
-) -> None:
+def test_every_metric_of_every_query_is_trec_evals_and_the_kernel_finds_it(shared_set, space_of, tmp_path):
     space = space_of(shared_set)
     dataset = space.dataset
     plain = find_system("plain").config(100, space.model)
-    table = record(space, judged(dataset, dataset.queries)[:MOST], [plain.with_strategy(parse(FUSED[0]))])
+    table = record(space, judged(dataset, dataset.queries)[:MOST], [plain.with_strategy(parse_strategy(FUSED[0]))])
     judgments = Judgments.of(dataset.qrels, table.queries, table.entries)
-    for strategy in map(parse, FUSED):
+    for strategy in map(parse_strategy, FUSED):
         done = replay(table, plain.with_strategy(strategy))
         ours = done.metrics(judgments, EVERY)
         form = Form.of(table, plain, strategy, judgments)
         found = Kernel.of(form, EVERY).values(form.weights)
 
-        write_run(
-            tmp_path / "written.run", table.queries, done.ranking.offsets, done.entry, table.entries, "written"
-        )
-        theirs = oracle(run_of(tmp_path / "written.run"), dataset.qrels, EVERY)
+        path = tmp_path / "written.run"
+        write_run(path, table.queries, done.ranking.offsets, done.entry, table.entries, "written")
+        theirs = oracle(run_of(path), dataset.qrels, EVERY)
         for measure in EVERY:
             expected = [theirs[measure][query] for query in table.queries]
             np.testing.assert_allclose(ours[measure], expected, rtol=0, atol=1e-9, err_msg=str(measure))
             # Where float32 cannot tell two scores apart, one query in a hundred at most may differ.
             assert np.mean(found[measure][0] != ours[measure]) <= 0.01, measure
             assert abs(np.mean(found[measure][0]) - np.mean(ours[measure])) < 1e-3, measure
-
-
-def parse(text: str):
-    from steelyard.fusion import parse_strategy
-
-    return parse_strategy(text)

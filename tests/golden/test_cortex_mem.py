@@ -5,7 +5,6 @@ Vectors are placed by their cosine with the query, which is always the vector (1
 """
 
 import asyncio
-import itertools
 import json
 import math
 import os
@@ -16,9 +15,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from statements import Spy, named
 from tables import Table
+from tests.unit.command_line import document, done
+from tests.unit.tabled import tabled
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
@@ -47,7 +47,6 @@ from steelyard.systems.cortex_mem import (
     snippet,
     timeline_of,
 )
-from steelyard_eval.cli.main import main
 from steelyard_eval.compare.score_scales import summary_of
 from steelyard_eval.datasets import open_dataset
 from steelyard_eval.export import export
@@ -70,7 +69,7 @@ def filled(entries, cosines):
         if own:
             space = Space("spy", layer, LAYER_RECIPES[layer])
             vault.put_vectors(space, list(own), np.array([placed(value) for value in own.values()]))
-    some = next(iter(own for own in cosines.values() if own))
+    some = next(own for own in cosines.values() if own)
     vault.put_vectors(Space("spy", "text", DOCUMENTED.reading.recipe), list(some)[:1], placed(1.0)[None])
     return vault
 
@@ -85,8 +84,8 @@ def directory(uri=SESSION):
 
 def session(l0, l1, **l2):
     """One session with messages at these cosines."""
-    cosines = {"l0": {SESSION: l0}, "l1": {} if l1 is None else {SESSION: l1}}
-    cosines["l2"] = {f"{SESSION}/{at}.md": value for at, value in l2.items() if value is not None}
+    details = {f"{SESSION}/{at}.md": value for at, value in l2.items() if value is not None}
+    cosines = {"l0": {SESSION: l0}, "l1": {} if l1 is None else {SESSION: l1}, "l2": details}
     return filled([directory(), *(message(at) for at in l2)], cosines)
 
 
@@ -104,22 +103,6 @@ def found(vault, query="project plans", profile="documented", **options):
 
 def scores_of(rows):
     return {uri.rpartition("/")[2].removesuffix(".md"): pytest.approx(score, abs=1e-6) for uri, score in rows}
-
-
-def own_layers():
-    """An entry with layers of its own is its own directory."""
-    own = Entry("e", uri="", l0="abstract", l1="overview", text="text")
-    return filled([own], {"l0": {"e": 0.6}, "l1": {"e": 0.7}, "l2": {"e": 0.8}})
-
-
-def resource():
-    home = "cortex://resources/book"
-    entries = [directory(home), Entry("f", uri=f"{home}/one.md", text="one")]
-    return filled(entries, {"l0": {home: 0.6}, "l1": {home: 0.7}, "l2": {"f": 0.8}})
-
-
-def without_layers(**cosines):
-    return filled([Entry(id_, text=id_) for id_ in cosines], {"l2": cosines})
 
 
 @pytest.mark.parametrize("row", Table.rows(TABLE["searches"]))
@@ -141,7 +124,17 @@ def test_a_search_of_the_table_goes_as_it_says(row):
 
 def intent(query):
     name = intent_of(query).name
-    return name, THRESHOLDS[name]
+    return [name, THRESHOLDS[name]]
+
+
+def written(parts):
+    """A text of parts, how often each is said, and what follows it."""
+    return "".join(parts[at] * parts[at + 1] + parts[at + 2] for at in range(0, len(parts), 3))
+
+
+def shown(parts, query):
+    part = snippet(written(parts), query)
+    return part.text, [list(own) for own in part.highlights]
 
 
 def refused(check):
@@ -158,39 +151,28 @@ def refused(check):
 
 @pytest.mark.parametrize("row", Table.rows(TABLE["calls"]))
 def test_a_function_of_the_table_answers_as_it_says(row, tmp_path):
-    functions = {
-        "intent": intent,
-        "is_entity": is_entity,
-        "timeline_of": timeline_of,
-        "directory_of": directory_of,
-    }
+    if row["function"] == "snippet":
+        text, marked = row["is"]
+        assert shown(*row["of"]) == (written(text), marked)
+        return
+    functions = {"intent": intent, "is_entity": is_entity, "timeline_of": timeline_of}
+    functions |= {"directory_of": directory_of, "accepted": lambda text: accepted(text, "ab")}
     functions |= {"check_uri": refused(check_uri), "vault_of": refused(lambda name: vault_of(tmp_path, name))}
-    found = (functions | {"accepted": lambda text: accepted(text, "ab")})[row["function"]](row["of"])
-    assert (list(found) if isinstance(found, tuple) else found) == row["is"]
+    assert functions[row["function"]](row["of"]) == row["is"]
 
 
-OTHERS = {
-    "files of a resource": (resource(), {"one": 0.73}),  # 0.2 x 0.6 + 0.3 x 0.7 + 0.5 x 0.8
-    "layers of its own": (own_layers(), {"e": 0.73}),
-    "no layers": (without_layers(a=0.8, b=0.1), {"a": 0.8, "b": 0.1}),
-}
+@pytest.mark.parametrize("row", TABLE["others"], ids=lambda row: row["says"])
+def test_other_entries_than_messages_have_the_same_sum(row):
+    entries = [Entry(id_, **fields) for id_, fields in row["entries"].items()]
+    assert found(filled(entries, row["cosines"])) == row["found"]
 
 
-class TestLayers:
-    @pytest.mark.parametrize("case", OTHERS)
-    def test_other_entries_than_messages_have_the_same_sum(self, case):
-        vault, expected = OTHERS[case]
-        assert found(vault) == expected
-
-
-class TestRelaxation:
+def test_without_layers_all_details_are_searched():
     """Section 5.1: 0.5, 0.4, 0.3, then all details."""
-
-    def test_without_layers_all_details_are_searched(self):
-        with CortexMem(without_layers(a=0.8), Spy()) as memory:
-            assert memory.search("plans", SearchOptions()).progress.step[0] == -1
-        left = DOCUMENTED.config(10, threshold=0.5).strategy.without({"l0", "l1"})  # as in data sets without any
-        assert str(left) == "layered(1*l2, threshold=-1, relax=[])"
+    with CortexMem(filled([Entry("a", text="a")], {"l2": {"a": 0.8}}), Spy()) as memory:
+        assert memory.search("plans", SearchOptions()).progress.step[0] == -1
+    left = DOCUMENTED.config(10, threshold=0.5).strategy.without({"l0", "l1"})  # as in data sets without any
+    assert str(left) == "layered(1*l2, threshold=-1, relax=[])"
 
 
 class TestExamples:
@@ -211,40 +193,26 @@ class TestExamples:
         """A row for every layer that is similar enough."""
         with CortexMem(session(0.9, 0.3, a=0.8), Spy()) as memory:
             rows = memory.semantic_search("plans")
-        assert [(row.layer, row.uri, pytest.approx(row.score)) for row in rows] == [
-            ("l0", SESSION, 0.9),
-            ("l2", f"{SESSION}/a.md", 0.8),
-        ]
+        found = [(row.layer, row.uri, pytest.approx(row.score)) for row in rows]
+        assert found == [("l0", SESSION, 0.9), ("l2", f"{SESSION}/a.md", 0.8)]
 
 
 class TestOptions:
-    @pytest.mark.parametrize("whole", [True, False])
-    def test_content_is_returned_where_it_is_asked_for(self, whole):
+    def test_content_is_returned_where_it_is_asked_for(self):
         with CortexMem(session(0.9, 0.9, a=0.9), Spy()) as memory:
-            (hit,) = memory.layered_semantic_search("plans", SearchOptions(include_content=whole))
-        assert hit.content == ("message a" if whole else "")
+            for options, content in ((SearchOptions(include_content=True), "message a"), (SearchOptions(), "")):
+                assert [hit.content for hit in memory.layered_semantic_search("plans", options)] == [content]
 
-    @pytest.mark.parametrize(
-        ("options", "expected"),
-        [
-            ({"participants": ["Ann"]}, {"a"}),
-            ({"created": {"from": "2026-01-02"}}, {"b"}),
-            ({"created": {"before": "2026-01-02"}}, {"a"}),
-            ({"dimension": "session"}, {"a", "b"}),
-            ({"dimension": "user"}, set()),
-            ({"scope": f"{SESSION}/a"}, {"a"}),
-        ],
-    )
+    @tabled
     def test_filters(self, options, expected):
         """The directory bears what its messages do, so that its abstract is in scope."""
         day = 86_400.0
         first = 1_767_225_600.0  # 2026-01-01
-        messages = [
-            message("a", participants=("Ann", "Bob"), created_at=first, l0="x", l1="y"),
-            message("b", participants=("Cid",), created_at=first + day, l0="x", l1="y"),
-        ]
+        people = {"a": ("Ann", "Bob"), "b": ("Cid",)}
+        times = {"a": first, "b": first + day}
+        messages = [message(at, participants=people[at], created_at=times[at], l0="x", l1="y") for at in "ab"]
         cosines = {layer: {entry.id: 0.9 for entry in messages} for layer in LAYER_RECIPES}
-        assert found(filled(messages, cosines), **options).keys() == expected
+        assert [*found(filled(messages, cosines), **options)] == expected
 
     @pytest.mark.parametrize(
         ("refused", "why"),
@@ -267,30 +235,6 @@ class TestOptions:
             filters = Filters.of({"uri": {"prefix": prefix}})
             assert {entry.id for entry in vault.entries(filters)} == expected
             assert {e.id for e in vault.entries() if not filters.failed(e)} == expected
-
-
-def written(parts):
-    """A text of parts, how often each is said, and what follows it."""
-    return "".join(parts[at] * parts[at + 1] + parts[at + 2] for at in range(0, len(parts), 3))
-
-
-class TestSnippets:
-    """Section 6.1: 100 characters before and after, 200 in all, the query's words marked."""
-
-    TEXT = "x" * 300 + " rotate keys " + "y" * 300
-
-    def test_a_window_around_the_match_of_at_most_200_characters(self):
-        part = snippet(self.TEXT, "rotate keys")
-        assert len(part.text) == 200
-        (first, second) = part.highlights
-        assert [part.text[begin:end] for begin, end in (first, second)] == ["rotate", "keys"]
-        assert 90 <= first[0] <= 100
-
-    @pytest.mark.parametrize("row", TABLE["snippets"])
-    def test_matches_are_marked_and_without_one_it_is_the_beginning(self, row):
-        """What stands before the match stays."""
-        part = snippet(written(row["text"]), row["query"])
-        assert (part.text, [list(own) for own in part.highlights]) == (written(row["shown"]), row["marked"])
 
 
 @pytest.fixture
@@ -338,11 +282,8 @@ class TestRewriting:
                 memory.layered_semantic_search("what does she like")
                 assert profile_of(vault) == text
         sent = [body["messages"][0]["content"] for _, body in server.seen]
-        assert [("tea" in text, "coffee" in text) for text in sent] == [
-            (False, False),
-            (True, False),
-            (False, True),
-        ]
+        drinks = [[drink for drink in ("tea", "coffee") if drink in text] for text in sent]
+        assert drinks == [[], ["tea"], ["coffee"]]
 
     @pytest.mark.parametrize(
         "reply",
@@ -358,8 +299,9 @@ class TestRewriting:
         assert chat_of({}) is None
         with pytest.raises(ConfigError, match="LLM_MODEL is not"):
             chat_of({"LLM_BASE_URL": "http://localhost:1"})
-        chat = chat_of({"LLM_BASE_URL": "http://localhost:1/v1/", "LLM_MODEL": "m"})
-        assert chat.name == "http://localhost:1/v1 m"
+        assert (
+            chat_of({"LLM_BASE_URL": "http://localhost:1/v1/", "LLM_MODEL": "m"}).name == "http://localhost:1/v1 m"
+        )
 
     def test_a_query_may_carry_the_rewritten_text(self):
         spy, config = Spy(), DOCUMENTED.config(10, "spy")
@@ -367,22 +309,8 @@ class TestRewriting:
         assert spy.texts == ["project plans"]
 
 
-def command(*arguments, code=0):
-    done = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert done.exit_code == code, done.output
-    return done.stdout if code == 0 else done.output
-
-
 def write_memory(folder, *more):
-    files = {
-        "session/abc/timeline/.abstract.md": "Session about keys and how to rotate keys",
-        "session/abc/timeline/.overview.md": "Topics: keys, rotation. Decision: rotate keys weekly",
-        "session/abc/timeline/10_00.md": "Ann: how often do we rotate keys?",
-        "session/abc/timeline/10_05.md": "Bob: every week, on monday",
-        "user/ann/profile.md": "Ann likes tea",
-        **dict(more),
-    }
-    for name, text in files.items():
+    for name, text in [*TABLE["files"].items(), *more]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
 
@@ -390,24 +318,22 @@ def write_memory(folder, *more):
 class TestFiles:
     """Sections 3.1 and 7: layer files and URIs."""
 
-    @pytest.mark.parametrize("dimension", ["resources", "user", "agent", "session"])
-    def test_the_dimensions(self, dimension):
-        others = [f"cortex://{one}/x/y.md" for one in DIMENSIONS]
-        assert check_uri(f"cortex://{dimension}/x/y.md") in others
+    def test_the_dimensions(self):
+        assert {*DIMENSIONS} == {"resources", "user", "agent", "session"}
         vault = Vault(":memory:")
-        vault.upsert(Entry(uri, uri=uri) for uri in others)
-        within = SearchOptions(dimension=dimension).filters()
-        assert [entry.uri for entry in vault.entries(within)] == [f"cortex://{dimension}/x/y.md"]
+        vault.upsert(
+            Entry(f"cortex://{one}/x/y.md", uri=check_uri(f"cortex://{one}/x/y.md")) for one in DIMENSIONS
+        )
+        for one in DIMENSIONS:
+            within = SearchOptions(dimension=one).filters()
+            assert [entry.uri for entry in vault.entries(within)] == [f"cortex://{one}/x/y.md"]
 
     def test_a_folder_becomes_a_vault(self, tmp_path):
         write_memory(tmp_path / "m")
         dataset = open_dataset(tmp_path / "m")
-        assert [(e.uri, bool(e.l0), bool(e.l1), bool(e.text)) for e in dataset.entries] == [
-            (SESSION, True, True, False),
-            (f"{SESSION}/10_00.md", False, False, True),
-            (f"{SESSION}/10_05.md", False, False, True),
-            ("cortex://user/ann/profile.md", False, False, True),
-        ]
+        found = {e.uri: (bool(e.l0), bool(e.l1), bool(e.text)) for e in dataset.entries}
+        messages = [f"{SESSION}/10_00.md", f"{SESSION}/10_05.md", "cortex://user/ann/profile.md"]
+        assert found == {SESSION: (True, True, False), **dict.fromkeys(messages, (False, False, True))}
 
     def test_the_participants_of_a_session_stand_in_its_file(self, tmp_path):
         """As the program writes it: session/ID/.session.json."""
@@ -431,15 +357,13 @@ class TestFiles:
     def test_the_command_line_has_every_option(self, chatty, tmp_path, monkeypatch):
         session = json.dumps({"participants": ["coder"]})
         write_memory(tmp_path / "m", ("session/abc/.session.json", session))
-        command("index", tmp_path / "m", tmp_path / "v.db")
+        done("index", tmp_path / "m", tmp_path / "v.db")
         log, asked = tmp_path / "log.jsonl", ("search", tmp_path / "v.db")
 
         def search(*options, query="what is it to rotate keys", more=(), code=0):
             words = [word for option in options for word in ("--set", option)]
-            told = command(
-                *asked, query, "--system", "cortex_mem", "--json", "--log", log, *words, *more, code=code
-            )
-            return told if code else json.loads(told)
+            ran = done(*asked, query, "--system", "cortex_mem", "--json", "--log", log, *words, *more, code=code)
+            return code or json.loads(ran.stdout)
 
         plain = search("threshold=0.2", query="rotate keys")
         assert plain["hits"][0].keys() == {"uri", "score", "snippet", "highlights"}
@@ -450,7 +374,7 @@ class TestFiles:
         assert {(row["uri"], row["layer"]) for row in direct} >= {(SESSION, "l0"), (SESSION, "l1")}
         assert {row["uri"].split("/")[2] for row in search("dimension=user")["hits"]} == {"user"}
         search("dimension=users", code=2)
-        command(*asked, "keys", "--set", "direct=true", code=2)
+        done(*asked, "keys", "--set", "direct=true", code=2)
         assert search()["intent"]["name"] == "factual"
         assert search("detect_intent=false")["intent"]["name"] == "general"
         for name, there in (("coder", True), ("nobody", False)):
@@ -486,16 +410,15 @@ class TestFiles:
 
     def test_a_changed_file_is_indexed_again_and_a_touched_one_is_not(self, tmp_path):
         write_memory(tmp_path / "m")
-        command("index", tmp_path / "m", tmp_path / "v.db")
+        done("index", tmp_path / "m", tmp_path / "v.db")
         profile = tmp_path / "m" / "user" / "ann" / "profile.md"
         os.utime(profile, (2_000_000_000, 2_000_000_000))
-        again = json.loads(command("index", tmp_path / "m", tmp_path / "v.db", "--json"))
+        again = document("index", tmp_path / "m", tmp_path / "v.db")
         assert (again["changed"], again["embedded"]) == (0, 0)
         profile.write_text("Ann likes coffee")
-        assert json.loads(command("index", tmp_path / "m", tmp_path / "v.db", "--json"))["changed"] == 1
+        assert document("index", tmp_path / "m", tmp_path / "v.db")["changed"] == 1
         with Vault(tmp_path / "v.db") as vault:
-            (entry,) = vault.get(["cortex://user/ann/profile.md"])
-        assert entry.text == "Ann likes coffee"
+            assert [e.text for e in vault.get(["cortex://user/ann/profile.md"])] == ["Ann likes coffee"]
 
     def test_a_name_with_blanks_is_an_id_without(self, tmp_path):
         write_memory(tmp_path / "m", ("user/my notes.md", "x"))
@@ -508,18 +431,9 @@ class TestFiles:
         most = (400, 4000)[layer]
         assert [len(extract("x" * length)[layer]) for length in (most, most + 1)] == [most, most]
 
-    @pytest.mark.parametrize(
-        ("text", "kept"),
-        [
-            # Of ten-letter words and a space each, 36 and a word of four make 400 characters.
-            *(("abcdefghij " * 36 + "last" + after, 400) for after in (" and", "\u2003and")),
-            ("abcdefghij " * 36 + "lasts and", 395),
-            ("a " + "x" * 397 + " more", 399),
-            ("a " + "x" * 399 + " more", 1),  # beyond the limit, so only the "a" is left
-        ],
-    )
+    @tabled
     def test_an_abstract_ends_with_the_last_word_that_fits(self, text, kept):
-        assert extract(text)[0] == text[:kept]
+        assert extract(written(text))[0] == written(text)[:kept]
 
     def test_layers_are_extracted_where_they_are_asked_for(self):
         entries = with_layers([message("a"), message("b"), Entry("own", text="First. Second.")], extract)
@@ -537,14 +451,12 @@ class TestFiles:
         assert len(server.seen) == 2
 
 
-class TestTenants:
+def test_the_file_is_named_for_the_tenant_and_a_link_is_refused(tmp_path):
     """Sections 6.2 and 8.2: a collection per tenant."""
-
-    def test_the_file_is_named_for_the_tenant_and_a_link_is_refused(self, tmp_path):
-        assert vault_of(tmp_path, "acme") == tmp_path / "cortex-mem-acme.db"
-        (tmp_path / "cortex-mem-acme.db").symlink_to(tmp_path / "elsewhere.db")
-        with pytest.raises(ConfigError, match="is a link"):
-            vault_of(tmp_path, "acme")
+    assert vault_of(tmp_path, "acme") == tmp_path / "cortex-mem-acme.db"
+    (tmp_path / "cortex-mem-acme.db").symlink_to(tmp_path / "elsewhere.db")
+    with pytest.raises(ConfigError, match="is a link"):
+        vault_of(tmp_path, "acme")
 
 
 class TestConcurrency:
@@ -587,13 +499,12 @@ class TestConcurrency:
                         vault.put_vectors(space, [entry.id], placed(0.6)[None])
 
             async def many(memory):
-                searches = [
-                    memory.layered_semantic_search_async("plans", SearchOptions(limit=30)) for _ in range(64)
-                ]
-                return (await asyncio.gather(asyncio.to_thread(write), *searches))[1:]
+                search, how = memory.layered_semantic_search_async, SearchOptions(limit=30)
+                return await asyncio.gather(*(search("plans", how) for _ in range(64)), asyncio.to_thread(write))
 
             with CortexMem(vault, Spy()) as memory:
-                answers = [*asyncio.run(many(memory)), memory.layered_semantic_search("plans", SearchOptions(30))]
+                answers = asyncio.run(many(memory))[:-1]
+                answers.append(memory.layered_semantic_search("plans", SearchOptions(30)))
         for answer in answers:
             names = [hit.uri.rpartition("/")[2] for hit in answer]
             assert names[:5] == [f"m{at}.md" for at in range(5)]
@@ -632,51 +543,33 @@ class TestConcurrency:
         assert len(read) == 1
 
 
-class Counting:
-    """A vault that counts what is read of its vectors."""
-
-    def __init__(self, vault):
-        self._vault, self.reads = vault, []
-
-    def __getattr__(self, name):
-        return getattr(self._vault, name)
-
-    def seen_by(self, visible):
-        return self
-
-    def vectors(self, space, filters):
-        self.reads.append(space.layer)
-        return self._vault.vectors(space, filters)
-
-
-def test_details_are_read_together_and_once():
+def test_details_are_read_together_and_once(monkeypatch):
     """Section 8.2: forty files in four directories are one reading of each layer, and none the next time."""
     homes = [f"cortex://session/s{at}/timeline" for at in range(4)]
     entries = [directory(home) for home in homes]
     entries += [Entry(f"{home}/{at}.md", uri=f"{home}/{at}.md", text="x") for home in homes for at in range(10)]
     cosines = {layer: dict.fromkeys(homes, 0.9) for layer in ("l0", "l1")}
     cosines["l2"] = {entry.id: 0.9 for entry in entries if entry.text}
-    store = Counting(filled(entries, cosines))
+    store, vectors, reads = filled(entries, cosines), Vault.vectors, []
+    counting = lambda own, space, filters: reads.append(space.layer) or vectors(own, space, filters)  # noqa: E731
+    monkeypatch.setattr(Vault, "vectors", counting)
     searcher = Searcher(store, DOCUMENTED.config(40, "spy"), Spy())
     assert len(searcher.search("plans").hits) == 40
-    assert sorted(store.reads) == ["l0", "l1", "l2"]
+    assert sorted(reads) == ["l0", "l1", "l2"]
     searcher.search("other plans")
-    assert len(store.reads) == 3
+    assert len(reads) == 3
     with CortexMem(store, Spy()) as memory:
-        for limit, threshold in itertools.product((5, 10), (None, 0.3, 0.7)):
-            assert memory.layered_semantic_search("plans", SearchOptions(limit, threshold))
-            assert memory.semantic_search("plans", SearchOptions(limit, threshold))
-    assert len(store.reads) == 3  # once for all who search it
+        for how in map(SearchOptions, (5, 10, 5), (None, 0.3, 0.7)):
+            assert memory.layered_semantic_search("plans", how) and memory.semantic_search("plans", how)
+    assert len(reads) == 3  # once for all who search it
 
 
-class TestObservability:
+def test_the_time_of_every_layer():
     """Section 11."""
-
-    def test_the_time_of_every_layer(self):
-        with CortexMem(session(0.9, 0.9, a=0.9), Spy()) as memory:
-            seconds = memory.search("plans", SearchOptions()).seconds
-        assert seconds.keys() == {"l0", "l1", "l2", "unindexed", "search"}
-        assert all(value >= 0 for value in seconds.values())
+    with CortexMem(session(0.9, 0.9, a=0.9), Spy()) as memory:
+        seconds = memory.search("plans", SearchOptions()).seconds
+    assert seconds.keys() == {"l0", "l1", "l2", "unindexed", "search"}
+    assert all(value >= 0 for value in seconds.values())
 
 
 @pytest.mark.parametrize("system", [DOCUMENTED, SHIPPED])
@@ -689,11 +582,8 @@ def test_its_configurations_can_be_exported_to_it(system, threshold):
 
 def test_other_weights_cannot_be_exported_and_every_change_is_named():
     config = DOCUMENTED.config(10)
-    tuned = (
-        str(config.strategy)
-        .replace("0.3*l1", "0*l1", 1)
-        .replace("threshold=0.4, relax=[0.3]", "threshold=0.2, relax=[]")
-    )
+    lighter = str(config.strategy).replace("0.3*l1", "0*l1", 1)
+    tuned = lighter.replace("threshold=0.4, relax=[0.3]", "threshold=0.2, relax=[]")
     with pytest.raises(ConfigError, match="fixed in its") as refused:
         export(config.with_strategy(parse_strategy(tuned)), "cortex_mem")
     for change in ("weight of l1 for default 0 instead of 0.3", "threshold for factual 0.2 instead of 0.4"):

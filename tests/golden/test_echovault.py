@@ -7,23 +7,18 @@ the test. Vectors are placed by their cosine with the query, which is always the
 import apsw
 import numpy as np
 import pytest
-from statements import Spy, ids, named, noted, scores, statements
-from tables import Table
+from statements import Spy, ids, merged, named, noted, scores, statements
+from tables import ECHOVAULT as TABLE
+from tests.unit.tabled import tabled
 
 from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.embedders.embed import embed_missing
-from steelyard.finish import finish
-from steelyard.fusion import fuse, parse_strategy
+from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
-from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
-from steelyard.systems.echovault import DOCUMENTED, prefix_or
-from steelyard.table.join import join
+from steelyard.systems.echovault import DOCUMENTED
 
-TABLE = Table("echovault", DOCUMENTED, within=1e-6)
 vault_of, SPACE = TABLE.bench.vault, TABLE.bench.space
 OTHERS = [Entry(f"other{i}", title="unrelated") for i in range(8)]
 """A word in more than half of the entries weighs next to nothing; these keep the words rare."""
@@ -35,26 +30,6 @@ def searcher(vault, embedder=None):
 
 def found(vault, query):
     return ids(searcher(vault).search(query).hits)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.searches))
-def test_a_search_of_the_table_finds_what_it_says(row):
-    TABLE.search(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.contexts))
-def test_a_context_of_the_table_holds_what_it_says(row):
-    TABLE.context(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.shown))
-def test_a_hit_of_the_table_is_shown_as_it_says(row):
-    TABLE.show(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.calls))
-def test_a_function_of_the_table_answers_as_it_says(row):
-    TABLE.call({"prefix_or": prefix_or}, row)
 
 
 def test_the_index_covers_the_documented_columns_with_porter_over_unicode61(tmp_path):
@@ -76,18 +51,6 @@ def test_a_blank_query_is_refused_with_a_remedy(query):
         searcher(vault_of(Entry("a", title="heron"))).search(query)
 
 
-def test_the_documented_numbers():
-    config = DOCUMENTED.config()
-    assert config.limit == 5
-    assert config.depths == {"fts": 10, "vector": 10}
-    assert (
-        str(config.strategy) == "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))"
-    )
-    assert {*config.retrievers["fts"].field_weights.values()} == {1.0}
-    assert (DOCUMENTED.contexts.semantic, DOCUMENTED.contexts.topup_recent) == ("auto", True)
-    assert find_system("echovault") is DOCUMENTED
-
-
 def test_enough_keyword_results_are_returned_as_they_are_cut_to_the_limit():
     vault = vault_of(*noted("heron", 7), *OTHERS, cosines={"06": 1.0, "other0": 0.9})
     hits = searcher(vault, Spy()).search("heron").hits
@@ -96,42 +59,17 @@ def test_enough_keyword_results_are_returned_as_they_are_cut_to_the_limit():
     assert max(scores(hits).values()) != 1.0  # not divided by the maximum
 
 
-def merged(fts, vector, limit=5):
-    lists = {
-        name: [ScoredId(id_, score, place) for place, (id_, score) in enumerate(rows.items(), 1)]
-        for name, rows in (("fts", fts), ("vector", vector))
-    }
-    table = join([Query("q")], [0.0], [lists], {}, lambda found, *_: [Entry(id_) for id_ in found])
-    ranking = finish(
-        table,
-        fuse(table, parse_strategy("weighted_sum(0.3*fts, 0.7*vector, normalize=max)")),
-        DOCUMENTED.config(limit).finish,
-    )
-    rows = zip(ranking.row, ranking.score, strict=True)
-    return [(table.entries[table.entry[row]], score) for row, score in rows]
+SUM = parse_strategy("weighted_sum(0.3*fts, 0.7*vector, normalize=max)")
 
 
-@pytest.mark.parametrize(
-    ("fts", "vector", "expected"),
-    [
-        # a: 0.3 * 5/5 + 0.7 * 0.3/0.9;  b: 0.3 * 2.5/5;  c: 0.3 * 1/5 + 0.7 * 0.9/0.9;  d: 0.7 * 0.6/0.9
-        (
-            {"a": 5.0, "b": 2.5, "c": 1.0},
-            {"c": 0.9, "d": 0.6, "a": 0.3},
-            {"c": 0.76, "a": 0.3 + 0.7 / 3, "d": 1.4 / 3, "b": 0.15},
-        ),
-        ({"a": 0.001}, {"a": 0.01}, {"a": 1.0}),  # the best of both, however weak
-        ({"words": 9.0}, {"meaning": 0.1}, {"meaning": 0.7, "words": 0.3}),
-        # A list whose maximum is not positive contributes nothing; the document's listing alone would turn it
-        # upside down, the code of its date has the guard.
-        *(({"a": 5.0}, {"b": own, "c": -0.4}, {"a": 0.3, "b": 0.0, "c": 0.0}) for own in (0.0, -0.2)),
-    ],
-)
+@tabled
 def test_merging_divides_by_the_maximum_weighs_three_to_seven_and_adds_by_id(fts, vector, expected):
-    ranked = merged(fts, vector)
+    ranked, first = (
+        merged(SUM, DOCUMENTED.config(limit).finish, fts=fts.items(), vector=vector.items()) for limit in (5, 1)
+    )
     assert [id_ for id_, _ in ranked] == list(expected)
     assert dict(ranked) == pytest.approx(expected)
-    assert merged(fts, vector, limit=1) == ranked[:1]
+    assert first == ranked[:1]
 
 
 def test_an_unknown_semantic_mode_is_refused_by_name():

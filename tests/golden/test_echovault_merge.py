@@ -4,16 +4,12 @@ The one departure is the decided reading of DESIGN.md: a list whose maximum is n
 contributes 0 (the document's `max(...) or 1.0` would turn negative scores upside down).
 """
 
+import statements
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.finish import Cut, finish
-from steelyard.fusion import fuse
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
-from steelyard.stores.base import ScoredId
+from steelyard.finish import Cut
 from steelyard.systems import find_system
-from steelyard.table.join import join
 
 LIMIT = 5
 IDS = [f"m{at:02}" for at in range(14)]
@@ -42,18 +38,6 @@ def documented(keyword, vector):
     return keyword[:LIMIT] if len(keyword) >= 3 else merged(keyword, vector)
 
 
-def ours(keyword, vector, strategy):
-    found = {
-        name: [ScoredId(id_, score, place) for place, (id_, score) in enumerate(part, 1)]
-        for name, part in (("fts", keyword), ("vector", vector))
-    }
-    table = join([Query("t", id="q")], [0.0], [found], {}, lambda ids, _: [Entry(id_) for id_ in ids])
-    ranking = finish(table, fuse(table, strategy), [Cut(LIMIT)])
-    return [
-        (table.entries[table.entry[row]], score) for row, score in zip(ranking.row, ranking.score, strict=True)
-    ]
-
-
 def same(got, expected):
     """Scores to 1e-12 place by place; ids in order, where rows within 1e-12 may change places."""
     assert len(got) == len(expected)
@@ -68,4 +52,5 @@ def same(got, expected):
 @settings(max_examples=600)
 @given(lists(0), lists(0))
 def test_the_preset_answers_and_merges_as_documented(keyword, vector):
-    same(ours(keyword, vector, find_system("echovault").searching.strategy), documented(keyword, vector))
+    strategy = find_system("echovault").searching.strategy
+    same(statements.merged(strategy, [Cut(LIMIT)], fts=keyword, vector=vector), documented(keyword, vector))

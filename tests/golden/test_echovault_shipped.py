@@ -9,8 +9,8 @@ import dataclasses
 import re
 
 import pytest
-from statements import DOCS, Spy, ids, named, scores, statements
-from tables import Table
+from statements import DOCS, Spy, differing, ids, named, scores, statements
+from tables import ECHOVAULT_SHIPPED as TABLE
 
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
@@ -18,34 +18,11 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
 from steelyard.systems import find_system
-from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED, prefix_or_bare
+from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED
 
 OTHERS = [Entry(f"other{i}", title="reeds moor") for i in range(4)]
 HEADING = "## Documented against shipped"
-
-
-TABLE = Table("echovault_shipped", SHIPPED, other={"title": "reeds moor"}, within=1e-6)
 vault_of, SPACE = TABLE.bench.vault, TABLE.bench.space
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.searches))
-def test_a_search_of_the_table_finds_what_it_says(row):
-    TABLE.search(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.contexts))
-def test_a_context_of_the_table_holds_what_it_says(row):
-    TABLE.context(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.shown))
-def test_a_hit_of_the_table_is_shown_as_it_says(row):
-    TABLE.show(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.calls))
-def test_a_function_of_the_table_answers_as_it_says(row):
-    TABLE.call({"prefix_or_bare": prefix_or_bare}, row)
 
 
 def searcher(vault, embedder=None, limit=5, strategy=None, system=SHIPPED):
@@ -56,19 +33,9 @@ def searcher(vault, embedder=None, limit=5, strategy=None, system=SHIPPED):
 
 
 def test_the_profiles_differ_in_these_parameters_and_in_no_others():
-    one, other = traits(DOCUMENTED), traits(SHIPPED)
-    differing = {name for name in one if one[name] != other[name]} - {"profile"}
     table = (DOCS / "echovault.md").read_text(encoding="utf-8").partition(HEADING)[2]
-    assert {*re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)} == differing
+    assert {*re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)} == differing(DOCUMENTED, SHIPPED) - {"profile"}
     assert find_system("echovault:shipped") is SHIPPED
-
-
-def traits(system):
-    """Every trait by its name, those of the groups among them."""
-    groups = {"reading", "searching", "showing", "contexts"}
-    own = {field.name: getattr(system, field.name) for field in dataclasses.fields(system)}
-    inner = [vars(own[name]) for name in groups]
-    return {name: value for part in (own, *inner) for name, value in part.items() if name not in groups}
 
 
 def test_vectors_that_are_all_far_away_contribute_nothing():

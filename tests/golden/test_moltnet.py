@@ -5,55 +5,31 @@ their cosine with the query, which is always the vector (1, 0).
 """
 
 import dataclasses
-import json
-import math
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from statements import Spy, ids, named, statements
-from tables import Table
+from tables import MOLTNET as TABLE
+from tests.unit.command_line import document, done
 
 from steelyard.base.extensions import EXTRAS
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.extensions.models import MiniLmInt8Embedder
-from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
 from steelyard.memory.text import render
 from steelyard.systems import find_system
 from steelyard.systems.moltnet import DOCUMENTED, SHIPPED
-from steelyard_eval.cli.main import main
 
 HOUR = 3_600.0
-NOW = 10_000 * HOUR
-TABLE = Table("moltnet", DOCUMENTED, field="text", unit=HOUR, now=NOW)
 vault_of = TABLE.bench.vault
-RECENCY = f"recency(half_life={math.log(0.5) / math.log(0.99)}h, since=access)"
 
 
 def searcher(vault, embedder=None, limit=None):
     config = DOCUMENTED.config(limit, embedder.model if embedder else "")
-    return Searcher(vault, config, embedder, clock=lambda: NOW)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.searches))
-def test_a_search_of_the_table_finds_what_it_says(row):
-    TABLE.search(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.contexts))
-def test_a_context_of_the_table_holds_what_it_says(row):
-    TABLE.context(row)
-
-
-def test_the_documented_strategy_and_numbers():
-    config = DOCUMENTED.config()
-    assert config.strategy == parse_strategy(f"weighted_sum(1*rrf(vector, fts, k=60), 0*{RECENCY}, 0*importance)")
-    assert [str(stage) for stage in config.finish] == ["drop(lexical)", "cut(10)"]
-    assert find_system("moltnet") is DOCUMENTED
+    return Searcher(vault, config, embedder, clock=lambda: TABLE.now)
 
 
 def test_the_table_of_statements_names_these_tests_and_no_others():
@@ -61,10 +37,7 @@ def test_the_table_of_statements_names_these_tests_and_no_others():
 
 
 def test_the_profiles_differ_in_their_names_alone():
-    differ = {
-        f.name for f in dataclasses.fields(DOCUMENTED) if getattr(DOCUMENTED, f.name) != getattr(SHIPPED, f.name)
-    }
-    assert differ == {"profile"}
+    assert dataclasses.replace(DOCUMENTED, profile="shipped") == SHIPPED
     assert find_system("moltnet:shipped") is SHIPPED
 
 
@@ -96,44 +69,33 @@ def test_filters_act_inside_both_retrievers_before_the_pools_are_cut(name):
     assert not np.isnan([table.column("fts"), table.column("vector")]).any()
 
 
-def run(*arguments):
-    done = CliRunner().invoke(main, [*map(str, arguments), "--json"])
-    return json.loads(done.stdout) if done.exit_code == 0 else done.stderr
-
-
 SEEN = ("--scope", "vault=D1", "--scope", "tenant=TA")
 
 
 def test_the_commands_obey_the_caller_s_scope(tmp_path):
     path = tmp_path / "vault.db"
     TABLE.store({"world": "diaries"}, path).close()
-    searched = run("search", path, "heron", "--system", "moltnet", *SEEN)["hits"]
-    listed = run("vault", "list", path, *SEEN)
-    recent = run("vault", "context", path, *SEEN)
+    searched = document("search", path, "heron", "--system", "moltnet", *SEEN)["hits"]
+    listed = document("vault", "list", path, *SEEN)
+    recent = document("vault", "context", path, *SEEN)
     for rows in (searched, listed["entries"], recent["entries"]):
         assert sorted(row["id"] for row in rows) == ["mine", "team"]
     assert (listed["total"], recent["total"]) == (2, 2)
-    assert run("vault", "list", path, *SEEN, "--filter", "vault=D3")["total"] == 0
-    got = run("vault", "get", path, "team", "mine", *SEEN)["entries"]
+    assert document("vault", "list", path, *SEEN, "--filter", "vault=D3")["total"] == 0
+    got = document("vault", "get", path, "team", "mine", *SEEN)["entries"]
     assert [entry["id"] for entry in got] == ["team", "mine"]
     # What lies outside does not exist by its id, and a wrong id is not set right with a hidden one.
-    absent = run("vault", "get", path, "absent", *SEEN)
-    assert run("vault", "get", path, "foreign", *SEEN) == absent.replace("absent", "foreign")
-    assert "foreign" not in run("vault", "get", path, "foreigm", *SEEN)
+    absent, foreign, near = (
+        done("vault", "get", path, name, *SEEN, code=2).stderr for name in ("absent", "foreign", "foreigm")
+    )
+    assert foreign == absent.replace("absent", "foreign")
+    assert "foreign" not in near
 
 
 def test_the_embedded_text_has_a_line_for_every_tag():
     entry = Entry("a", title="Rotation", text="Done.", tags=("scope:auth", "decision"))
     assert render(DOCUMENTED.reading.recipe, entry) == "Rotation\nDone.\ntag:scope:auth\ntag:decision"
     assert render(DOCUMENTED.reading.recipe, Entry("a", text="Done.")) == "Done."
-
-
-NOTES = {
-    "rotated": "The old ones were replaced last night, and nobody noticed.",
-    "lunch": "The canteen has a new menu, with soup on Fridays.",
-    "garden": "Roses and herbs were planted behind the office.",
-    "printer": "The printer on the second floor works again.",
-}
 
 
 @pytest.mark.skipif(
@@ -143,7 +105,8 @@ def test_a_concept_that_stands_only_in_tags_is_found_by_meaning():
     embedder = MiniLmInt8Embedder()
     first = {}
     for tags in ((), ("scope:auth", "credentials", "passwords")):
-        vault = vault_of(*(Entry(id_, text=text, tags=tags * (id_ == "rotated")) for id_, text in NOTES.items()))
+        notes = TABLE.content["notes"].items()
+        vault = vault_of(*(Entry(id_, text=text, tags=tags * (id_ == "rotated")) for id_, text in notes))
         embed_missing(vault, embedder, space_of(embedder, "text", DOCUMENTED.reading.recipe))
         result = searcher(vault, embedder).search("login secrets")
         assert np.isnan(result.table.columns["fts"]).all()  # no word of it stands anywhere
@@ -152,40 +115,29 @@ def test_a_concept_that_stands_only_in_tags_is_found_by_meaning():
     assert list(first.values())[1] == ("rotated", pytest.approx(1 / 61, abs=1e-12))
 
 
-# list, search, get
-
-
 @pytest.fixture
 def diary(tmp_path):
     """Fifteen decisions about the heron and five about other things, on a file."""
     path = tmp_path / "diary.db"
-    many = [
-        Entry(
-            f"d{i:02d}",
-            text="heron " * (i + 1),
-            tags=("decision",),
-            created_at=i * HOUR,
-            details="the whole story",
-        )
-        for i in range(15)
-    ]
+    own = {"tags": ("decision",), "details": "the whole story"}
+    many = [Entry(f"d{i:02d}", text="heron " * (i + 1), created_at=i * HOUR, **own) for i in range(15)]
     vault_of(*many, *(Entry(f"x{i}", text="heron reed", tags=("note",)) for i in range(5)), path=path).close()
     return path
 
 
 def test_list_enumerates_all_that_passes_newest_first(diary):
-    listed = run("vault", "list", diary, "--filter", "tags=decision")
+    listed = document("vault", "list", diary, "--filter", "tags=decision")
     assert listed["total"] == 15
     assert [entry["id"] for entry in listed["entries"]] == [f"d{i:02d}" for i in reversed(range(15))]
     assert not any("score" in entry for entry in listed["entries"])
 
 
 def test_search_ranks_under_the_same_filters_and_stops_at_the_limit(diary):
-    rows = run("search", diary, "heron", "--system", "moltnet", "--filter", "tags=decision")["hits"]
+    rows = document("search", diary, "heron", "--system", "moltnet", "--filter", "tags=decision")["hits"]
     # ts_rank grows with the count and saturates, so the longest entries lead; ten is the default limit.
     assert [row["id"] for row in rows] == [f"d{i:02d}" for i in range(14, 4, -1)]
     assert rows[0]["combined_score"] == pytest.approx(1 / 61, abs=1e-12)
-    [entry] = run("vault", "get", diary, "d03")["entries"]
+    [entry] = document("vault", "get", diary, "d03")["entries"]
     assert (entry["id"], entry["details"]) == ("d03", "the whole story")
 
 

@@ -14,9 +14,9 @@ from dataclasses import replace
 import apsw
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from statements import DOCS, Spy, ids, named, noted, statements
-from tables import Table
+from statements import DOCS, Spy, differing, ids, named, noted, statements
+from tables import SOLERI as TABLE
+from tests.unit.command_line import document, done
 
 from steelyard.embedders.embed import embed_missing
 from steelyard.fusion import parse_strategy
@@ -26,43 +26,17 @@ from steelyard.memory.query import Filters, Query
 from steelyard.stores.base import plain
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault, keywords
-from steelyard.systems import find_system
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED, STOP_WORDS, soleri_or, soleri_tokens
-from steelyard_eval.cli.main import main
 
 DAY = 86_400.0
-YEAR = 365 * DAY
-NOW = 3 * YEAR
+YEAR, NOW = 365 * DAY, TABLE.now
 PRIORS = ("severity", "recency", "tags", "domain")
 TIERS = ("agent", "project", "team", "archive")
 
-
-OTHER = {"title": "unrelated", "context": "of no use"}
-OTHERS = [Entry(f"other{i}", **OTHER) for i in range(12)]
+OTHERS = [Entry(f"other{i}", **TABLE.other) for i in range(12)]
 """A word in more than half of the entries weighs next to nothing; these keep the words rare."""
-TABLE = Table("soleri", DOCUMENTED, now=NOW, other=OTHER)
 bench = TABLE.bench
 vault_of, place, space = bench.vault, bench.place, bench.of
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.searches))
-def test_a_search_of_the_table_finds_what_it_says(row):
-    TABLE.search(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.contexts))
-def test_a_context_of_the_table_holds_what_it_says(row):
-    TABLE.context(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.shown))
-def test_a_hit_of_the_table_is_shown_as_it_says(row):
-    TABLE.show(row)
-
-
-@pytest.mark.parametrize("row", TABLE.rows(TABLE.calls))
-def test_a_function_of_the_table_answers_as_it_says(row):
-    TABLE.call({"soleri_or": soleri_or}, row)
 
 
 def searcher(store, embedder=None, limit=None, system=DOCUMENTED):
@@ -90,14 +64,9 @@ def test_the_index_covers_the_documented_columns_with_porter_over_unicode61(tmp_
         assert part in sql
 
 
-ONE_FIELD_EACH = [
-    Entry("i1", title="heron", text="x", context="x", tags=("x",)),
-    Entry("heron", title="x", text="x", context="x", tags=("x",)),
-    Entry("i3", title="x", text="heron", context="x", tags=("x",)),
-    Entry("i4", title="x", text="x", context="x", tags=("heron",)),
-    Entry("i5", title="x", text="x", context="heron", tags=("x",)),
-    *(Entry(f"o{i}", title="x", text="x", context="x", tags=("x",)) for i in range(20)),
-]
+X = {"title": "x", "text": "x", "context": "x", "tags": ("x",)}
+OWN = ({"title": "heron"}, {"id": "heron"}, {"text": "heron"}, {"tags": ("heron",)}, {"context": "heron"})
+ONE_FIELD_EACH = [Entry(**{"id": f"i{at}", **X, **own}) for at, own in enumerate(OWN + ({},) * 20, 1)]
 """The word once in each field, in entries of five words."""
 BM25 = "bm25(t, 5.0, 10.0, 3.0, 1.0, 2.0)"
 """The document's weights in the order of its columns."""
@@ -122,13 +91,8 @@ def by_us(entries, query):
 
 
 def test_a_title_counts_most_then_id_description_tags_and_context():
-    assert DOCUMENTED.searching.field_weights == {
-        "title": 10.0,
-        "id": 5.0,
-        "text": 3.0,
-        "tags": 2.0,
-        "context": 1.0,
-    }
+    weights = {"title": 10.0, "id": 5.0, "text": 3.0, "tags": 2.0, "context": 1.0}
+    assert DOCUMENTED.searching.field_weights == weights
     found = by_us(ONE_FIELD_EACH, "heron")
     assert list(found) == ["i1", "heron", "i3", "i4", "i5"]
     assert found == by_sqlite(ONE_FIELD_EACH, BM25, "heron")
@@ -141,10 +105,8 @@ def random_notes(seed=0):
     rng = np.random.default_rng(seed)
     words = ["heron", "reed", "marsh", "pond", "newt", "river"]
     said = lambda most: " ".join(rng.choice(words, size=rng.integers(0, most)))  # noqa: E731 -- five times one line
-    return [
-        Entry(f"n{i}", title=said(4), text=said(12), context=said(6), tags=tuple(said(4).split()))
-        for i in range(40)
-    ]
+    texts = (dict(zip(X, map(said, (4, 12, 6, 4)), strict=True)) for _ in range(40))
+    return [Entry(f"n{at}", **own | {"tags": tuple(own["tags"].split())}) for at, own in enumerate(texts)]
 
 
 def test_without_bm25_the_default_rank_orders_what_is_found(monkeypatch):
@@ -158,19 +120,6 @@ def test_without_bm25_the_default_rank_orders_what_is_found(monkeypatch):
     assert len(search(vault_of(*notes), "heron reed")) == 30  # fewer than 50 results, and 10 of 30 are under half
 
 
-# Over-fetching
-
-
-# TF-IDF
-
-
-TINY = [
-    Entry("a", title="jwt", text="token token"),
-    Entry("b", title="token", text="cache"),
-    Entry("c", text="cache"),
-]
-
-
 @pytest.mark.parametrize("field", ["title", "text", "context", "tags", "id", "why"])
 def test_the_vocabulary_reads_title_description_context_and_tags(field):
     plain_one = Entry("b", title="jwt", context="jwt")
@@ -181,11 +130,13 @@ def test_the_vocabulary_reads_title_description_context_and_tags(field):
 
 
 def test_the_vocabulary_follows_the_vault():
-    vault = vault_of(*TINY[:1])
+    first, *rest = Entry("a", title="jwt", text="token token"), Entry("b", title="token"), Entry("c", text="cache")
+    vault = vault_of(first)
     asker = searcher(vault)
     before = signal(asker.search("jwt token").hits, "tfidf")
-    vault.upsert(TINY[1:])
-    assert signal(asker.search("jwt token").hits, "tfidf") == signal(search(vault_of(*TINY), "jwt token"), "tfidf")
+    vault.upsert(rest)
+    anew = search(vault_of(first, *rest), "jwt token")
+    assert signal(asker.search("jwt token").hits, "tfidf") == signal(anew, "tfidf")
     assert before["a"] == pytest.approx(3 / math.sqrt(10))  # alone all IDF are 1: (1, 2) and (1, 1)
 
 
@@ -203,19 +154,11 @@ HYBRID = {"tfidf": 0.25, "cosine": 0.15, **dict.fromkeys(PRIORS, 0.15)}
 
 def lively():
     """Entries in which every signal takes several values."""
-    labels = ["critical", "warning", "suggestion"]
-    notes = [
-        replace(
-            note,
-            title=f"heron {note.title}",
-            severity=labels[i % 3],
-            domain=["auth", "data"][i % 2],
-            updated_at=NOW - i * YEAR / 10,
-            valid_until=NOW + i * DAY if i % 4 == 1 else None,
-            valid_from=NOW - 10 * DAY if i % 4 == 1 else None,
-        )
-        for i, note in enumerate(random_notes(1)[:24])
-    ]
+    labels, notes = ["critical", "warning", "suggestion"], []
+    for i, note in enumerate(random_notes(1)[:24]):
+        own = {"severity": labels[i % 3], "domain": ["auth", "data"][i % 2], "updated_at": NOW - i * YEAR / 10}
+        window = {"valid_until": NOW + i * DAY, "valid_from": NOW - 10 * DAY} if i % 4 == 1 else {}
+        notes.append(replace(note, title=f"heron {note.title}", **own, **window))
     return vault_of(*notes, cosines={note.id: 0.95 - i / 20 for i, note in enumerate(notes)})
 
 
@@ -336,11 +279,9 @@ def test_a_full_result_is_entry_score_and_breakdown():
     shown = DOCUMENTED.showing.present(hits[0])
     assert list(shown) == ["entry", "score", "breakdown"]
     assert shown["entry"] == entry.to_json()
-    assert list(shown["breakdown"]) == [
-        *("semantic", "vector", "severity", "temporalDecay", "tagOverlap", "domainMatch")
-    ]
-    semantic = shown["breakdown"].pop("semantic")
     expected = {"vector": 0.6, "severity": 1.0, "temporalDecay": 0.5, "tagOverlap": 0.5, "domainMatch": 1.0}
+    assert list(shown["breakdown"]) == ["semantic", *expected]
+    semantic = shown["breakdown"].pop("semantic")
     assert shown["breakdown"] == pytest.approx(expected, abs=1e-6)
     # In a vocabulary of one entry each word has IDF 1: jwt is in it twice, five words once, five words five times.
     assert semantic == pytest.approx(2 / math.sqrt(2**2 + 5 * 1 + 5 * 5**2))
@@ -361,9 +302,7 @@ def test_scan_first_then_load_the_best_by_id():
 
 def test_scan_and_full_rank_alike():
     hits = search(lively(), "heron marsh", Spy())
-    scanned, whole = (
-        [present(hit) for hit in hits] for present in (DOCUMENTED.showing.scan, DOCUMENTED.showing.present)
-    )
+    scanned, whole = (list(map(show, hits)) for show in (DOCUMENTED.showing.scan, DOCUMENTED.showing.present))
     assert [(row["id"], row["score"]) for row in scanned] == [(row["entry"]["id"], row["score"]) for row in whole]
 
 
@@ -379,15 +318,9 @@ def vaults(tmp_path):
     return tmp_path
 
 
-def run(*words):
-    return CliRunner().invoke(main, [*map(str, words)], catch_exceptions=False)
-
-
 def found_by(folder, *options, tiers=("agent", "project", "team")):
     paths = [folder / f"{name}.db" for name in tiers]
-    result = run("search", *paths, "heron", "--system", "soleri", "--json", *options)
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)["hits"]
+    return document("search", *paths, "heron", "--system", "soleri", *options)["hits"]
 
 
 def test_the_command_line_scans_weighs_and_names_tiers(vaults, tmp_path):
@@ -398,17 +331,17 @@ def test_the_command_line_scans_weighs_and_names_tiers(vaults, tmp_path):
     assert holder("--set", "priority.team=1.5")["same"] == "team"
     assert holder("--set", "priority.project=2", "--set", "priority.team=1.5")["same"] == "project"
     mine = (f"mine={vaults / 'agent.db'}", vaults / "team.db")  # mine weighs 0.5
-    document = json.loads(run("search", *mine, "heron", "--system", "soleri", "--json").stdout)
-    assert {hit["entry"]["vault"] for hit in document["hits"]} == {*document["tiers"]} == {"team"}
+    told = document("search", *mine, "heron", "--system", "soleri")
+    assert {hit["entry"]["vault"] for hit in told["hits"]} == {*told["tiers"]} == {"team"}
     rows = found_by(vaults, "--set", "mode=scan", "--set", "priority.team=0.9", tiers=("agent", "project"))
     assert {row["id"]: row["snippet"] for row in rows} == {"same": "the agent's", "p": ""}
-    entries = json.loads(run("vault", "get", vaults / "agent.db", "same", "--json").stdout)["entries"]
+    entries = document("vault", "get", vaults / "agent.db", "same")["entries"]
     assert [entry["text"] for entry in entries] == ["the agent's"]
     with Vault(tmp_path / "v.db", create=True) as vault:
         vault.upsert([Entry("a", text="heron", tags=("reed", "marsh"), domain="water")])
         vault.ensure_index(DOCUMENTED.reading.index)
-    words = ["heron", "--system", "soleri", "--json", "--set", "tags=reed", "--set", "domain=water"]
-    (hit,) = json.loads(run("search", tmp_path / "v.db", *words).stdout)["hits"]
+    words = ["heron", "--system", "soleri", "--set", "tags=reed", "--set", "domain=water"]
+    (hit,) = document("search", tmp_path / "v.db", *words)["hits"]
     assert (hit["breakdown"]["tagOverlap"], hit["breakdown"]["domainMatch"]) == (0.5, 1.0)  # one of two tags
 
 
@@ -417,25 +350,10 @@ def test_a_bad_tier_or_priority_is_one_message_and_exit_code_2(vaults, monkeypat
     monkeypatch.chdir(vaults)
     words = words.split()
     files = [word for word in words if word.endswith(".db")]
-    result = run("search", *files, "heron", "--system", "soleri", *words[len(files) :])
-    assert result.exit_code == 2
+    result = done("search", *files, "heron", "--system", "soleri", *words[len(files) :], code=2)
     assert result.stdout == ""
     assert told in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
-
-
-GROUPS = ("reading", "searching", "showing", "contexts")
-
-
-def test_the_documented_strategies():
-    priors = "0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, 0.15*domain"
-    config = DOCUMENTED.config()
-    assert str(config.strategy) == f"weighted_sum(0.25*tfidf, 0.15*cosine, {priors})"
-    assert str(config.keywords_only) == f"weighted_sum(0.4*tfidf, {priors})"
-    assert [str(stage) for stage in config.finish] == [
-        *("merge(memory, score=0.5)", "cut(10, all_below=50, counting=fts)")
-    ]
-    assert find_system("soleri") is DOCUMENTED
 
 
 def test_the_table_of_statements_names_these_tests_and_no_others():
@@ -447,13 +365,3 @@ def test_the_table_lists_every_parameter_in_which_the_profiles_differ():
     listed = {*re.findall(r"^\| `(\w+)", section, re.MULTILINE)}
     differ = differing(DOCUMENTED, SHIPPED) - {"profile", "federation"}
     assert differ | differing(DOCUMENTED.federation, SHIPPED.federation) <= listed
-
-
-def differing(one, other):
-    """The traits in which two systems differ, those of their groups by their own names."""
-    found = set()
-    for field in dataclasses.fields(one):
-        mine, others = getattr(one, field.name), getattr(other, field.name)
-        if mine != others:
-            found |= differing(mine, others) if field.name in GROUPS else {field.name}
-    return found

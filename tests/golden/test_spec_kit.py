@@ -3,17 +3,18 @@
 import json
 import math
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from statements import Spy, merged
+from tests.unit.tabled import tabled
 
-from steelyard.base.errors import ConfigError, EmbedderError, VaultError
-from steelyard.config import RerankConfig
+from steelyard.base.errors import ConfigError, VaultError
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.finish import Floor, Mmr, Rerank
-from steelyard.fusion import compile_plan, parse_strategy
+from steelyard.finish import Floor, Mmr
+from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, read_entry
 from steelyard.memory.query import Filters, Query
@@ -38,12 +39,10 @@ DAY = 86_400.0
 def fused(ranks, strategy):
     """The score of the entry x, which each list holds at a rank."""
     lists = {
-        name: [ScoredId("x" if at == rank else f"{name}{at}", 1 - at / 100, at) for at in range(1, rank + 1)]
+        name: [("x" if at == rank else f"{name}{at}", 1 - at / 100) for at in range(1, rank + 1)]
         for name, rank in ranks.items()
     }
-    table = join([Query("q")], [0.0], [lists], {}, None)
-    scores = compile_plan(table, parse_strategy(strategy)).scores()
-    return float(scores[[table.entries[e] for e in table.entry].index("x")])
+    return dict(merged(parse_strategy(strategy), [], **lists))["x"]
 
 
 class TestFigures:
@@ -86,27 +85,11 @@ class TestFigures:
         idf = math.log((2 - 1 + 0.5) / (1 + 0.5) + 1)
         assert index.scores(["jwt"])[0] == pytest.approx(idf * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 2)))
 
-    @pytest.mark.parametrize(
-        ("characters", "penalty"), [(0, 0.8), (50, 0.9), (99, 0.998), (100, 1.0), (5000, 1.0)]
-    )
+    @tabled
     def test_length_penalty(self, characters, penalty):
         found = [{"fts": [ScoredId("a", 1.0, 1)]}]
         table = join([Query("q")], [NOW], found, {}, lambda *_: [Entry("a", text="x" * characters)])
         assert PRIORS["length"](table, {}).values[0] == pytest.approx(penalty)
-
-
-class Fails:
-    """An embedder that is broken."""
-
-    model = "letters"
-    recipe = RECIPE
-    identity = "letters"
-
-    def embed(self, texts, kind="entry"):
-        raise EmbedderError("broken")
-
-    def warm(self):
-        return True
 
 
 LETTERS = "acdeginorstu"
@@ -154,18 +137,9 @@ class TestSearch:
         assert first["id"] == "jwt"
         assert set(first["sources"]) >= {"vector", "bm25"}
         assert (first["vectorRank"], first["bm25Rank"]) == (1, 1)
-        assert (
-            first["rrfScore"]
-            == first["score"]
-            == pytest.approx(
-                1.1
-                * sum(
-                    weight / (60 + first[rank])
-                    for rank, weight in (("vectorRank", 1), ("bm25Rank", 1), ("graphRank", 1.5))
-                    if first[rank] is not None
-                )
-            )
-        )
+        weights = {"vectorRank": 1, "bm25Rank": 1, "graphRank": 1.5}
+        parts = [own / (60 + first[rank]) for rank, own in weights.items() if first[rank] is not None]
+        assert first["rrfScore"] == first["score"] == pytest.approx(1.1 * sum(parts))
         assert by_id["incident"]["graphRank"] is not None
         assert all(shown["sourceCount"] == len(shown["sources"]) for shown in by_id.values())
         assert "JWT" in first["snippet"]
@@ -184,21 +158,14 @@ class TestSearch:
                 assert shown["score"] == pytest.approx(result.fused[result.row(result.hits[0])])
                 assert shown["score"] != pytest.approx(shown["rrfScore"])
 
-    @pytest.mark.parametrize(
-        ("query", "given", "intent", "sure"),
-        [
-            ("fix login crash after update", "", "fix_bug", 5 / 6),  # the document's example, 5.0: s / (s + 1)
-            ("fix login crash after update", "understand", "understand", None),
-        ],
-    )
-    def test_a_result_says_how_sure_the_classifier_was(self, vault, query, given, intent, sure):
+    @tabled
+    def test_a_result_says_how_sure_the_classifier_was(self, vault, given, intent, sure):
+        """The document's example, 5.0: s / (s + 1)."""
+        query = "fix login crash after update"
         own = RecordedEmbedder("letters", RECIPE, {query: embed("jwt")})
-        result = Searcher(vault, searcher(vault).config, own, clock=lambda: NOW).search(Query(query, intent=given))
+        result = searcher(vault, own=own).search(Query(query, intent=given))
         shown = DOCUMENTED.showing.show(result.hits[0], result)
-        assert (shown["intent"], shown["intentConfidence"]) == (
-            intent,
-            sure if sure is None else pytest.approx(sure),
-        )
+        assert (shown["intent"], shown["intentConfidence"]) == (intent, sure and pytest.approx(sure))
 
     def test_a_folder_bounds_every_source(self, vault):
         inside = Filters.of({"project": "specs/007-auth"})
@@ -229,9 +196,7 @@ class TestSearch:
         assert searcher(vault).search("fix jwt").query.intent == "fix_bug"
         assert searcher(vault).search(Query("fix jwt", intent="find_spec")).query.intent == "find_spec"
 
-    @pytest.mark.parametrize(
-        ("system", "count"), [("spec_kit", 7), ("spec_kit:shipped", 7), ("spec_kit:js", 5), ("cortex_mem", 5)]
-    )
+    @tabled
     def test_an_intent_of_no_system_is_refused_with_the_list(self, vault, system, count):
         with pytest.raises(ConfigError, match="intent 'nonsense'") as told:
             searcher(vault, system).admitted(Query("jwt", intent="nonsense"))
@@ -299,7 +264,8 @@ class TestDegradation:
     @pytest.mark.parametrize("lacked", [{"bm25"}, {"vectors"}, {"bm25", "vectors"}])
     def test_a_note_names_what_a_stage_lacked(self, vault, monkeypatch, lacked):
         config = replace(find_system("spec_kit").config(4), finish=(Floor(0.1), Mmr(3)))
-        asked = Searcher(vault, config, Fails() if "vectors" in lacked else embedder(), clock=lambda: NOW)
+        own = Spy("letters", down=True) if "vectors" in lacked else embedder()
+        asked = Searcher(vault, config, own, clock=lambda: NOW)
         if "bm25" in lacked:
             monkeypatch.setattr(vault, "counted", dies)
         notes = [why for note in asked.search("jwt").notes if (why := note.partition(" was left out: ")[2])]
@@ -316,30 +282,19 @@ class TestEnvironment:
     def config(self, **environ):
         return find_system("spec_kit").config(10, environ=environ)
 
-    @pytest.mark.parametrize(
-        ("environ", "holds"),
-        [
-            ({"ENABLE_CROSS_ENCODER": "false"}, lambda config: config == find_system("spec_kit").config(10)),
-            ({}, lambda config: config.rerank == RerankConfig()),
-            ({"ENABLE_RRF_FUSION": "false"}, lambda config: str(config.strategy) == "vector"),
-            ({"ENABLE_BM25": "false"}, lambda config: "bm25" not in config.retrievers),
-            ({"ENABLE_BM25": "false"}, lambda config: config.strategy.signals >= {"fts"}),
-            ({"ENABLE_BM25": "false"}, lambda config: config.retrievers["graph"].after == ("vector", "fts")),
-            ({"ENABLE_CROSS_ENCODER": "true"}, lambda config: config.finish[0] == Rerank(20, "length")),
-            (
-                {"ENABLE_CROSS_ENCODER": "true", "MAX_RERANK_CANDIDATES": "5"},
-                lambda config: config.finish[0] == Rerank(5, "length"),
-            ),
-            (
-                {"CROSS_ENCODER_PROVIDER": "cohere", "RERANK_P95_THRESHOLD": "250", "RERANK_CACHE_SIZE": "7"},
-                lambda config: config.rerank == RerankConfig(provider="cohere", p95_ms=250.0, cache_size=7),
-            ),
-            ({"RERANK_CACHE_TTL": "1000"}, lambda config: config.rerank.cache_ttl_ms == 1000.0),
-        ],
-    )
+    @tabled
     def test_variables_set_what_they_name(self, tmp_path, environ, holds):
         config = self.config(**environ)
-        assert holds(config)
+        told = {
+            "usual": config == find_system("spec_kit").config(10),
+            "strategy": str(config.strategy),
+            "keywords": sorted({"bm25", "fts"} & config.retrievers.keys()),
+            "signals": sorted({"bm25", "fts"} & config.strategy.signals),
+            "after": list(config.retrievers["graph"].after),
+            "first": str(config.finish[0]),
+            "rerank": asdict(config.rerank),
+        }
+        assert told == told | holds
         config.save(tmp_path / "w.json")  # a weights file holds what was resolved
         assert type(config).load(tmp_path / "w.json") == config
 
@@ -361,11 +316,7 @@ class TestShipped:
 
     @pytest.fixture
     def asked(self, vault):
-        tiered = [
-            Entry("old", title="JWT", text="jwt validation, as it was", importance_tier="deprecated"),
-            Entry("rule", title="Rule", text="Ask twice.", importance_tier="constitutional", importance=10.0),
-            Entry("other", title="Rule", text="Sign all.", importance_tier="constitutional", importance=1.0),
-        ]
+        tiered = [read_entry(row)[0] for row in SAMPLES["tiered"]]
         vault.upsert(replace(entry, created_at=NOW - 30 * DAY) for entry in tiered)
         texts = [f"{e.title}\n{e.text}" for e in (*NOTES, *tiered)] + [*QUERIES, "sign all"]
         own = RecordedEmbedder("letters", RECIPE, {text: embed(text) for text in texts})

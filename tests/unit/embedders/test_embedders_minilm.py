@@ -66,9 +66,7 @@ class TestInt8:
 
     @pytest.mark.parametrize("text", ["\x00", "\U0001f600", "你好", "[CLS] [SEP] [MASK]", "x" * 100_000])
     def test_hostile_texts_have_a_direction(self, int8, text):
-        vector = int8.embed([text])
-        assert np.isfinite(vector).all()
-        assert vector.any()
+        assert 0 < np.abs(int8.embed([text])).max() < np.inf
 
 
 @installed("minilm")
@@ -81,12 +79,11 @@ class TestFloat:
         assert found.min() > 0.99999
 
 
+BOTH = ((MiniLmInt8Embedder, "onnx", 384), (WordLlamaEmbedder, "wordllama", 256))
+
+
 @pytest.mark.parametrize(
-    ("made", "extra", "dimensions"),
-    [
-        pytest.param(MiniLmInt8Embedder, "onnx", 384, marks=installed("onnx")),
-        pytest.param(WordLlamaEmbedder, "wordllama", 256, marks=installed("wordllama")),
-    ],
+    ("made", "extra", "dimensions"), [pytest.param(*own, marks=installed(own[1])) for own in BOTH]
 )
 class TestBoth:
     def test_the_same_text_has_the_same_bits_whatever_stands_beside_it(self, made, extra, dimensions):
@@ -127,9 +124,8 @@ def test_a_missing_extra_is_named(monkeypatch, embedder, module, extra):
 
 
 def test_the_vocabulary_is_that_of_bert():
-    assert sha256(minilm.VOCABULARY.read_bytes()).hexdigest() == (
-        "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
-    )
+    digest = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+    assert sha256(minilm.VOCABULARY.read_bytes()).hexdigest() == digest
 
 
 TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["TEXTS"]

@@ -8,7 +8,9 @@ from importlib.util import find_spec
 import apsw
 import numpy as np
 import pytest
-from command_line import run
+from command_line import document as found
+from command_line import done, run
+from tabled import tabled
 from written_set import write_set
 
 from steelyard import Vault, find_system
@@ -25,20 +27,12 @@ KEY = "sk-test-0123456789abcdef"
 VECTOR = ("--system", "vector")
 
 
-def found(*words):
-    """What a command that succeeds prints as JSON."""
-    result = run(*words, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
 @pytest.fixture
 def openai(endpoint, monkeypatch):
     """The endpoint as OpenAI's, with a key, and searches that do not wait before they try again."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-    monkeypatch.setenv("EMBEDDING_MODEL", "tiny")
-    monkeypatch.setenv("EMBEDDING_DIM", "8")
+    own = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": endpoint.url, "EMBEDDING_MODEL": "tiny", "EMBEDDING_DIM": "8"}
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(models, "LIVE_ATTEMPTS", 1)
     return endpoint
 
@@ -53,8 +47,7 @@ def indexed(openai, kept, tmp_path):
     """The starter set, indexed by the first test; the others take a copy that names their own endpoint."""
     path, address = tmp_path / "memory.db", kept.with_name("address")
     if not kept.exists():
-        result = run("index", starter(), path, "--embedder", "api")
-        assert result.exit_code == 0, result.output
+        done("index", starter(), path, "--embedder", "api")
         openai.requests.clear()
         address.write_text(openai.url)
         shutil.copytree(tmp_path, kept)
@@ -171,9 +164,7 @@ class TestSeveralModels:
         assert (result.exit_code, "model 'openai/tin'; did" in result.stderr) == (2, True)
         assert found("vault", "context", both, "rotate keys", *VECTOR, "--set", "model=lsa")["entries"]
 
-    @pytest.mark.parametrize(
-        ("model", "add"), [("minilm-int8", "minilm-int8"), ("openai/tin", "api"), ("lsa-of-another-fit", None)]
-    )
+    @tabled
     def test_weights_of_a_model_that_the_vault_lacks_name_both_remedies(self, openai, both, tmp_path, model, add):
         """The data set is the folder of the vault's name, where there is one."""
         data = both.with_suffix("")
@@ -193,9 +184,8 @@ class TestSeveralModels:
         first, *rest = (folder / "corpus.jsonl").read_text().splitlines()
 
         def index(text, *words):
-            (folder / "corpus.jsonl").write_text(
-                "\n".join([json.dumps(json.loads(first) | {"text": text}), *rest])
-            )
+            changed = json.dumps(json.loads(first) | {"text": text})
+            (folder / "corpus.jsonl").write_text("\n".join([changed, *rest]))
             return found("index", folder, both, *words)
 
         old, name = holdings(both), json.loads(first)["id"]
@@ -229,9 +219,7 @@ class TestForeignVaults:
         assert (openai.requests, json.loads(result.stdout)["degraded"]) == ([], True)
         assert openai.url in result.stderr and "set OPENAI_BASE_URL" in result.stderr
 
-    @pytest.mark.parametrize(
-        "settings", [{}, {"provider": "evil"}, {"provider": "openai", "base_url": 7, "dimension": "x"}]
-    )
+    @tabled
     def test_settings_that_make_no_sense_are_an_embedder_that_fails(self, settings):
         restored = restore("api", settings, {"OPENAI_API_KEY": KEY})
         assert isinstance(restored, UnavailableEmbedder)
@@ -289,9 +277,8 @@ class TestRecording:
     def test_one_of_several_recorded_models_is_named(self, tmp_path):
         folder = tmp_path / "set"
         shutil.copytree(starter(), folder)
-        for file in list(folder.glob("*.minilm.*")):
-            turned = np.load(file)[:, ::-1].copy()  # another space, in which the same entries are near
-            np.save(folder / file.name.replace(".minilm.", ".another."), turned)
+        for file in list(folder.glob("*.minilm.*")):  # another space, in which the same entries are near
+            np.save(folder / file.name.replace(".minilm.", ".another."), np.load(file)[:, ::-1].copy())
         for chosen, model in (((), "another"), (("--embedder", "recorded:minilm"), "minilm")):
             assert found("compare", folder, "vector", *chosen)["provenance"]["model"] == model
         refused = run("compare", folder, "--embedder", "recorded:e5")

@@ -8,6 +8,7 @@ no two runs differ. In tests/data/planted-secrets.txt stands one a line: `«HEX+
 """
 
 import base64
+import json
 import random
 import re
 import string
@@ -22,11 +23,7 @@ LOWER, UPPER, DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.di
 ALNUM, HEX = LOWER + UPPER + DIGITS, "0123456789abcdef"
 LETTERS = {"LOWER": LOWER, "UPPER": UPPER, "DIGITS": DIGITS, "ALNUM": ALNUM, "HEX": HEX}
 LETTERS |= {"URLSAFE": ALNUM + "-_", "BASE64": ALNUM + "+/"}
-WORDS = (
-    "abandon ability absent acid actor adapt afraid album alley amount anchor angle antenna apple arch arrow "
-    "aunt autumn bacon bamboo banner basket beach bicycle blanket bonus bracket bridge broom bubble burger cabin "
-    "camera candy carbon castle cement chapter cherry circle clever cloud coconut copper coral cradle cricket"
-).split()
+WORDS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["WORDS"]
 NAMES = "winter hunter dragon falcon summer tiger orange maple rocket velvet copper shadow".split()
 
 
@@ -37,9 +34,8 @@ def text(r, letters, count):
 def word(r):
     """A password as people choose it."""
     name = r.choice(NAMES)
-    return r.choice(
-        [f"{name}{r.randint(1, 99)}", f"{name.title()}{r.randint(1000, 2030)}!", f"{name[:3]}3t-{name}"]
-    )
+    forms = [f"{name}{r.randint(1, 99)}", f"{name.title()}{r.randint(1000, 2030)}!", f"{name[:3]}3t-{name}"]
+    return r.choice(forms)
 
 
 def strong(r):

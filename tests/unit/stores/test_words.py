@@ -1,11 +1,14 @@
 """What a vault keeps of words, and between calls: the same lists, bit for bit, as those that are counted anew."""
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import apsw
 import numpy as np
 import pytest
+from tabled import tabled
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
@@ -19,22 +22,16 @@ from steelyard.systems import analyses, find_system
 BM25, SOLERI, JS, MOLTNET = map(find_system, ("bm25", "soleri", "spec_kit:js", "moltnet"))
 SEARCH = MOLTNET.reading.index
 SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"tags": ["x"]}), valid_at(50.0)]
-ASKED = [
-    *("token", "tokens rotate cache", "graph -cache", '"retry budget" or jwt', "the of", "cache cache"),
-    "-token",
-]
-VOCABULARY = [
-    *("token", "tokens", "rotate", "cache", "graph", "retry", "budget", "jwt", "the", "of", "café", "v1.2.3")
-]
+TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+ASKED, VOCABULARY = TABLES["ASKED"], TABLES["VOCABULARY"]
 
 
 @pytest.fixture
 def always(monkeypatch):
     """Words are stored from the first entry on, and stored anew when three have changed."""
-    monkeypatch.setattr(words, "MIN_TEXTS_TO_STORE", 0)
-    monkeypatch.setattr(words, "TEXTS_PER_BLOCK", 7)
-    monkeypatch.setattr(words, "CHANGES", 3)
-    monkeypatch.setattr(words, "CHANGES_SHARE", 0.2)
+    own = {"MIN_TEXTS_TO_STORE": 0, "TEXTS_PER_BLOCK": 7, "CHANGES": 3, "CHANGES_SHARE": 0.2}
+    for name, value in own.items():
+        monkeypatch.setattr(words, name, value)
 
 
 def entries(rng, names):
@@ -47,11 +44,8 @@ def entries(rng, names):
 
 def found(vault):
     """Everything that the words of a vault decide."""
-    retrievers = [
-        Bm25Retriever(vault),
-        Bm25Retriever(vault, 0.4, 0.1, JS.reading.bm25_words),
-        TsRetriever(vault, SEARCH),
-    ]
+    by_bm25 = [Bm25Retriever(vault), Bm25Retriever(vault, 0.4, 0.1, JS.reading.bm25_words)]
+    retrievers = [*by_bm25, TsRetriever(vault, SEARCH)]
     score = tfidf(vault, SOLERI.reading.words, lambda query: query.filters)
     ids = [entry.id for entry in vault.entries()]
     for scope in SCOPES:
@@ -59,6 +53,11 @@ def found(vault):
             query = Query(text, filters=scope)
             yield [retriever.retrieve(query, depth) for retriever in retrievers for depth in (1, 3, None)]
             yield score(query, ids).tobytes()
+
+
+def tokens(vault):
+    """The ids of what says the word."""
+    return sorted(hit.id for hit in Bm25Retriever(vault).retrieve(Query("token"), 9))
 
 
 def anew(vault):
@@ -115,9 +114,8 @@ def test_a_search_goes_on_while_another_process_writes(tmp_path, always):
         first.upsert([Entry("a", text="token")])
         with first.transaction():
             first.upsert([Entry("b", text="token")])
-            assert [hit.id for hit in Bm25Retriever(second).retrieve(Query("token"), 9)] == ["a"]
-            assert [hit.id for hit in Bm25Retriever(first).retrieve(Query("token"), 9)] == ["a", "b"]
-        assert [hit.id for hit in Bm25Retriever(second).retrieve(Query("token"), 9)] == ["a", "b"]
+            assert (tokens(second), tokens(first)) == (["a"], ["a", "b"])
+        assert tokens(second) == ["a", "b"]
 
 
 def test_words_that_are_counted_anew_meanwhile_are_an_error_and_never_a_shorter_list(tmp_path, always):
@@ -130,19 +128,7 @@ def test_words_that_are_counted_anew_meanwhile_are_an_error_and_never_a_shorter_
             counted.posting("token")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE postings SET entries = substr(entries, 1, 5)",
-        "UPDATE postings SET entries = x'ffffff7f', counts = x'01'",
-        "UPDATE postings SET entries = x'0000000000000000', counts = x'0101'",
-        "UPDATE postings SET counts = zeroblob(length(counts))",
-        "UPDATE postings SET positions = x'0102'",
-        "UPDATE word_indexes SET entries = x'00'",
-        "UPDATE word_indexes SET entries = zeroblob(length(entries))",
-        "UPDATE word_indexes SET lengths = CAST(x'ffffffff' || substr(lengths, 5) AS BLOB)",
-    ],
-)
+@tabled
 def test_damaged_postings_are_refused(tmp_path, always, change):
     with Vault(tmp_path / "vault", create=True) as vault:
         vault.upsert(Entry(f"e{at}", text="token cache") for at in range(9))
@@ -156,9 +142,8 @@ def test_damaged_postings_are_refused(tmp_path, always, change):
 
 def test_the_fields_that_are_read_are_all_that_the_texts_need():
     """The functions give the same text of an entry of which nothing else was read."""
-    full = Entry(
-        "id", "t", "x", why="w", impact="i", context="c", details="d", uri="u", tags=("a", "b"), category="g"
-    )
+    texts = {"why": "w", "impact": "i", "context": "c", "details": "d", "uri": "u", "category": "g"}
+    full = Entry("id", "t", "x", tags=("a", "b"), **texts)
     for system in (BM25, SOLERI, JS, MOLTNET):
         for own in analyses([system]):
             part = Entry("id", **{name: getattr(full, name) for name in own.fields if name != "id"})
@@ -172,17 +157,18 @@ class Store:
         self.at, self.uncommitted = (lambda: self.now), (lambda: self.writing)
 
 
-def made(store, *values, **how):
-    return [store.cache.get("kind", "a", lambda value=value: value, **how) for value in values]
+def append(since, old):
+    return [*old, since]
 
 
-def test_a_value_is_made_once_until_the_store_changes():
+@tabled
+def test_a_value_is_made_once_for_each_state_of_the_store(steps):
+    """Steps: a state, whether it is being written, whether values follow it, what is made and what is there."""
     store = Store()
-    assert made(store, 1, 2) == [1, 1]
-    store.now = 0, 2
-    assert made(store, [3], 4, renew=lambda since, old: [*old, since]) == [[3], [3]]
-    store.now = 0, 5  # from then on it can be brought up to date
-    assert made(store, 9, renew=lambda since, old: [*old, since]) == [[3, 2]]
+    for state, writing, follows, values, expected in steps:
+        store.now, store.writing = tuple(state), writing
+        how = {"renew": append} if follows else {}
+        assert [store.cache.get("kind", "a", lambda value=value: value, **how) for value in values] == expected
 
 
 def test_many_are_read_once_each_and_the_oldest_go_first():
@@ -192,41 +178,14 @@ def test_many_are_read_once_each_and_the_oldest_go_first():
     assert asked == [["a", "b"], ["c"], ["a"]]
 
 
-def test_nothing_is_kept_of_an_older_state_or_of_what_is_not_committed():
-    store = Store()
-    store.now = 0, 2
-    assert made(store, "new") == ["new"]
-    store.now = 0, 1
-    assert made(store, "x", "y") == ["x", "y"]
-    store.now, store.writing = (0, 2), True
-    assert made(store, "written") == ["written"]
-    store.writing = False
-    assert made(store, "again") == ["new"]
-
-
 def test_an_entry_that_takes_the_row_of_a_removed_one_has_its_own_id(tmp_path):
     """SQLite gives the largest row number again once it is free."""
     with Vault(tmp_path / "vault", create=True) as vault:
         vault.upsert([Entry("a", text="token"), Entry("b", text="token token")])
-        for _ in range(2):
-            assert {hit.id for hit in Bm25Retriever(vault).retrieve(Query("token"), 9)} == {"a", "b"}
+        assert tokens(vault) == tokens(vault) == ["a", "b"]
         vault.delete(["b"])
         vault.upsert([Entry("c", text="token token")])
-        assert {hit.id for hit in Bm25Retriever(vault).retrieve(Query("token"), 9)} == {"a", "c"}
-
-
-def test_all_is_made_again_once_the_store_went_back():
-    """Then its revisions come again, with other entries; whoever reads the state before keeps nothing of it."""
-    store = Store()
-    kept = {"renew": lambda since, old: pytest.fail("brought up to date from another past")}
-    store.now = 0, 6
-    assert made(store, 1, **kept) == [1]
-    store.now = 1, 6
-    assert made(store, 2, 3, **kept) == [2, 2]
-    store.now = 0, 6
-    assert made(store, 4, 5) == [4, 5]
-    store.now = 1, 6
-    assert made(store, 6, **kept) == [2]
+        assert tokens(vault) == ["a", "c"]
 
 
 def copied_in(path, other):

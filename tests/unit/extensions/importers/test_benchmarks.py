@@ -87,10 +87,8 @@ def test_trec(tmp_path):
     written(tmp_path, TREC)
     import_store(tmp_path, tmp_path / "out" / "mine")
     data = load_store(tmp_path)
-    assert [(entry.id, entry.title, entry.text) for entry in data.entries] == [
-        ("A-1", "Keys", "Keys Rotate & log."),
-        ("A-2", "", "Sleep & < 5 min"),
-    ]
+    found = [(entry.id, entry.title, entry.text) for entry in data.entries]
+    assert found == [("A-1", "Keys", "Keys Rotate & log."), ("A-2", "", "Sleep & < 5 min")]
     assert [(query.id, query.text) for query in data.queries] == [("301", "key rotation")]
     assert data.qrels == {"301": {"A-1": 1, "A-2": 0}}
     run = (tmp_path / "out" / "mine" / "runs" / "prod.run").read_text()
@@ -122,12 +120,9 @@ def test_ids_of_ir_datasets(monkeypatch):
     doc = namedtuple("doc", "doc_id title text")
     query, qrel = namedtuple("query", "query_id text"), namedtuple("qrel", "query_id doc_id relevance")
     query.default_text = lambda self: self.text
-    small = types.SimpleNamespace(
-        docs_iter=lambda: iter([doc("d1", "T", "one")]),
-        queries_iter=lambda: iter([query("q1", "first")]),
-        qrels_iter=lambda: iter([qrel("q1", "d1", 1)]),
-        has_qrels=lambda: True,
-    )
+    held = {"docs": doc("d1", "T", "one"), "queries": query("q1", "first"), "qrels": qrel("q1", "d1", 1)}
+    calls = {f"{name}_iter": lambda row=row: iter([row]) for name, row in held.items()}
+    small = types.SimpleNamespace(**calls, has_qrels=lambda: True)
     monkeypatch.setitem(sys.modules, "ir_datasets", types.SimpleNamespace(load={"small": small}.__getitem__))
     monkeypatch.setattr("steelyard_eval.extensions.importers.benchmark.require", lambda *_: None)
     data = load_store("irds:small")

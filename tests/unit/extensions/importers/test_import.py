@@ -6,6 +6,7 @@ import pickle
 import shutil
 import sqlite3
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -97,11 +98,9 @@ def test_a_folder_alone_is_imported_again_by_who_imported_it(notes, mine, tmp_pa
         import_store(notes, tmp_path)
 
 
-# A date in the future is a slip: by hand, 2026-03-02T12:00:00Z is 1772452800.
-
-
 @tabled
 def test_a_date_in_the_future_moves_no_clock_without_a_word(tmp_path, dates, as_of, ahead):
+    """It is a slip: by hand, 2026-03-02T12:00:00Z is 1772452800."""
     rows = "".join(f"e{number},The lamp is lit.,{date}\n" for number, date in enumerate(dates))
     (tmp_path / "table.csv").write_text(f"id,text,created_at\n{rows}")
     done = import_store(tmp_path / "table.csv", tmp_path / "mine", clock=lambda: 1772452800.0)
@@ -118,12 +117,7 @@ def test_an_id_that_is_there_twice_is_one_entry(tmp_path):
     assert any("'1' (its id" in note for note in done.notes)
 
 
-ENGINES = dict.fromkeys(("opensearch", "elasticsearch", "vespa", "weaviate", "qdrant"), "rrf(fts, vector, k=60)")
-PROGRAMS = {name: name for name in ("echovault", "soleri", "moltnet", "cortex_mem")}
-OURS = {"": "plain"}
-
-
-@pytest.mark.parametrize(("target", "exported"), (ENGINES | PROGRAMS | OURS).items())
+@tabled
 def test_an_export_is_no_store(tmp_path, target, exported):
     file = tmp_path / "weights.json"
     if target:
@@ -135,21 +129,7 @@ def test_an_export_is_no_store(tmp_path, target, exported):
     assert not (tmp_path / "mine").exists()
 
 
-WEIGHTS = json.dumps(find_system("plain").config(10).to_json())
-ROW = {"text": "Weights of a run.", "strategy": "bm25", "retrievers": [], "schema_version": 1}
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "kind", "entries"),
-    [
-        ("a.md", "# strategy: blue green\n\nWe deploy twice.\n", None, 1),
-        ("f.md", "# strategy: blue green", None, 1),
-        ("b.md", f"# Weights\n\n```json\n{WEIGHTS}\n```\n", None, 1),
-        ("c.jsonl", "".join(json.dumps({"id": f"e{at}", **ROW}) + "\n" for at in (1, 2)), None, 2),
-        ("d.jsonl", json.dumps({"id": "e1", **ROW}) + "\n", "table", 1),
-        ("e.md", "# strategy: bm25\n# follows: the plan\n\nWe deploy twice.\n", "markdown", 1),
-    ],
-)
+@tabled
 def test_a_note_or_a_row_about_weights_is_one_entry(tmp_path, name, text, kind, entries):
     (tmp_path / name).write_text(text)
     assert len(load_store(tmp_path / name, kind).entries) == entries
@@ -189,33 +169,22 @@ def test_a_table_s_columns_are_guessed_and_can_be_named(tmp_path):
         load_store(table, options=Options(columns={"created_at": "wen"}))
 
 
-TABLE = [{"id": "1", "text": "one"}, {"id": "2", "text": "two"}]
-WRITTEN = {
-    "a.tsv": "id\ttext\n1\tone\n2\ttwo\n",
-    "a.jsonl": "".join(json.dumps(row) + "\n" for row in TABLE),
-    "a.json": json.dumps(TABLE),
-    "wrapped.json": json.dumps({"columns": ["id", "text"], "rows": TABLE}),
-    "a.db": "CREATE TABLE notes(id, text); INSERT INTO notes VALUES ('1', 'one'), ('2', 'two')",
-}
-
-
 def database(path, script):
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.executescript(script)
     return path
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_other_tables_hold_the_same_rows(tmp_path, name):
+@tabled
+def test_other_tables_hold_the_same_rows(tmp_path, name, text):
     path = tmp_path / name
-    (database if name == "a.db" else Path.write_text)(path, WRITTEN[name])
+    (database if name == "a.db" else Path.write_text)(path, text)
     assert [(entry.id, entry.text) for entry in load_store(path).entries] == [("1", "one"), ("2", "two")]
 
 
 def test_a_query_chooses_the_rows_of_a_database(tmp_path):
-    path = database(
-        tmp_path / "own.db", "CREATE TABLE a(k, v); CREATE TABLE b(k, v); INSERT INTO b VALUES ('1', 'one')"
-    )
+    script = "CREATE TABLE a(k, v); CREATE TABLE b(k, v); INSERT INTO b VALUES ('1', 'one')"
+    path = database(tmp_path / "own.db", script)
     with pytest.raises(ConfigError, match=" a, b"):
         load_store(path)
     found = load_store(path, options=Options(sql="SELECT k AS id, v AS text FROM b"))
@@ -238,13 +207,10 @@ def test_a_database_is_read_with_its_log_while_its_program_writes(tmp_path):
 
 
 def test_a_schema_runs_nothing(tmp_path):
-    path = database(
-        tmp_path / "evil.db",
-        "CREATE TABLE memories(id, text, key DEFAULT (hex(randomblob(8))), more AS (upper(text)));"
-        "CREATE VIEW notes AS SELECT load_extension('evil') AS id;"
-        "INSERT INTO memories(id, text) VALUES ('1', 'one')",
-    )
-    (entry,) = load_store(path).entries
+    table = "CREATE TABLE memories(id, text, key DEFAULT (hex(randomblob(8))), more AS (upper(text)));"
+    view = "CREATE VIEW notes AS SELECT load_extension('evil') AS id;"
+    row = "INSERT INTO memories(id, text) VALUES ('1', 'one')"
+    (entry,) = load_store(database(tmp_path / "evil.db", table + view + row)).entries
     assert (entry.text, "more" in entry.extra) == ("one", False)
 
 
@@ -259,18 +225,12 @@ def test_damaged_sources_are_one_message(tmp_path, name, content, times, message
 def test_an_import_that_is_interrupted_leaves_the_old_folder(notes, mine, tmp_path, monkeypatch):
     before = files(mine)
     (notes / "third.md").write_text("A third note.\n")
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
+    stop = Mock(side_effect=KeyboardInterrupt)
     monkeypatch.setattr("steelyard_eval.extensions.importers.write.move_folder", stop)
     with pytest.raises(KeyboardInterrupt):
         import_store(notes, mine)
     assert files(mine) == before
     assert not list(tmp_path.glob(".mine.*"))
-
-
-# What a store of the same program may have otherwise
 
 
 @pytest.fixture
@@ -298,11 +258,9 @@ def test_a_golden_query_keeps_its_id_and_labels_whatever_else_comes(vault, tmp_p
 def test_labels_that_name_no_query_or_have_no_grade_are_left_out_and_counted(store_copy, tmp_path, change):
     place = store_copy("spec-kit")
     whole = import_store(place, tmp_path / "whole").counts["labels"]
-    change(
-        place / "speckit-eval.db",
-        "UPDATE eval_ground_truth SET relevance = 9 WHERE id = (SELECT min(id) FROM eval_ground_truth)",
-        "DELETE FROM eval_queries WHERE id = (SELECT max(query_id) FROM eval_ground_truth)",
-    )
+    wrong = "UPDATE eval_ground_truth SET relevance = 9 WHERE id = (SELECT min(id) FROM eval_ground_truth)"
+    lacking = "DELETE FROM eval_queries WHERE id = (SELECT max(query_id) FROM eval_ground_truth)"
+    change(place / "speckit-eval.db", wrong, lacking)
     done = import_store(place, tmp_path / "mine")
     assert check(tmp_path / "mine").faults == ()
     assert [note for note in done.notes if note.endswith(" -1 to 4")]
@@ -334,21 +292,15 @@ def test_a_point_of_mem0_s_telemetry_is_no_memory(store_copy, kept, change):
     assert sum("1 point" in note for note in found.notices) == 1
 
 
-def test_vectors_that_came_later_are_written(store_root, tmp_path, change):
-    place = tmp_path / "store.db"
-    shutil.copy(store_root / "langgraph-sqlite" / "store.db", place)
-    place.chmod(0o644)
+def test_vectors_that_came_later_are_written(store_copy, tmp_path, change):
+    place = store_copy("langgraph-sqlite") / "store.db"
     assert import_store(place, tmp_path / "mine").models == ("langgraph",)
     vectors = np.load(tmp_path / "mine" / "corpus.langgraph.f16.npy")
     assert (vectors.shape, int((~vectors.any(axis=1)).sum())) == ((25, 64), 1)
-    change(
-        place,
-        "INSERT INTO store_vectors (prefix, key, field_name, embedding) SELECT prefix, key, '$', "
-        "(SELECT embedding FROM store_vectors) FROM store "
-        "WHERE (prefix, key) NOT IN (SELECT prefix, key FROM store_vectors)",
-    )
+    lacking = "FROM store WHERE (prefix, key) NOT IN (SELECT prefix, key FROM store_vectors)"
+    made = f"SELECT prefix, key, '$', (SELECT embedding FROM store_vectors) {lacking}"
+    change(place, f"INSERT INTO store_vectors (prefix, key, field_name, embedding) {made}")
     done = import_store(place, tmp_path / "mine")
-
     assert (done.models, done.changed) == (("langgraph",), True)
     assert np.load(tmp_path / "mine" / "corpus.langgraph.f16.npy").any(axis=1).all()
     assert not import_store(place, tmp_path / "mine").changed

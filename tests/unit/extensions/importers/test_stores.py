@@ -75,17 +75,24 @@ def test_echovault_golden_queries(store_root):
         assert query.answerable is not golden["negative"]
 
 
+@tabled
+def test_entries_and_their_relations_are_those_of_the_store(store_root, folder, source, parts, links, columns):
+    """A relation begins at the entry of its `source_id`; `columns` names its parts as those of fields are."""
+    store = Store(store_root, folder, source)
+    assert set(store.entries) == {str(row["id"]) for part in parts for row in store.expected[part]}
+    columns = pairs(columns)
+    found = [[e.id, *(getattr(r, name) for name in columns)] for e in store.data.entries for r in e.relations]
+    links = store.expected[links]
+    assert sorted(found) == sorted([link["source_id"], *map(link.get, columns.values())] for link in links)
+
+
 def test_soleri(store_root):
     store = Store(store_root, "soleri")
-    expected = store.expected
-    assert set(store.entries) == {row["id"] for row in (*expected["entries"], *expected["memories"])}
-    for row in expected["entries"]:
-        entry = store.entries[row["id"]]
-        links = [link for link in expected["links"] if link["source_id"] == row["id"]]
-        assert relations(entry) == sorted((link["link_type"], link["target_id"]) for link in links)
-        notes = {link["target"]: link["note"] for link in entry.extra.get("link_notes", [])}
-        assert notes == {link["target_id"]: link["note"] for link in links}
-    assert {store.entries[row["id"]].kind for row in expected["memories"]} == {"memory"}
+    notes = {
+        (e.id, note["target"]): note["note"] for e in store.data.entries for note in e.extra.get("link_notes", [])
+    }
+    assert notes == {(link["source_id"], link["target_id"]): link["note"] for link in store.expected["links"]}
+    assert {store.entries[row["id"]].kind for row in store.expected["memories"]} == {"memory"}
 
 
 def feedback(store_root, folder, place):
@@ -98,27 +105,18 @@ def feedback(store_root, folder, place):
 def test_soleri_feedback(store_root, tmp_path):
     expected, lines = feedback(store_root, "soleri", tmp_path / "mine")
     known = {row["id"] for row in (*expected["entries"], *expected["memories"])}
-    found = [
+    acts = [(line, act) for line in lines for act in line["actions"]]
+    names = ("query", "entry_id", "action", "created_at")
+    assert [
         (line["user_query"], act["object_id"], act["action_name"], parse_time(line["timestamp"]))
-        for line in lines
-        for act in line["actions"]
-    ]
-    assert found == [
-        (row["query"], row["entry_id"], row["action"], row["created_at"])
-        for row in expected["feedback"]
-        if row["entry_id"] in known
-    ]
+        for line, act in acts
+    ] == [tuple(map(row.get, names)) for row in expected["feedback"] if row["entry_id"] in known]
 
 
 def test_spec_kit(store_root):
     store = Store(store_root, "spec-kit")
-    assert set(store.entries) == {str(memory["id"]) for memory in store.expected["memories"]}
-    for memory in store.expected["memories"]:
-        entry = store.entries[str(memory["id"])]
-        assert entry.importance == pytest.approx(10 * memory["importance_weight"])
-        edges = [edge for edge in store.expected["edges"] if edge["source_id"] == entry.id]
-        assert relations(entry) == sorted((edge["relation"], edge["target_id"]) for edge in edges)
-        assert sorted(r.strength for r in entry.relations) == sorted(edge["strength"] for edge in edges)
+    weights = {str(memory["id"]): 10 * memory["importance_weight"] for memory in store.expected["memories"]}
+    assert {id_: entry.importance for id_, entry in store.entries.items()} == pytest.approx(weights)
 
 
 def test_spec_kit_evaluation(store_root, tmp_path):
@@ -142,35 +140,30 @@ def test_spec_kit_evaluation(store_root, tmp_path):
 
 def test_spec_kit_ledger(store_root, tmp_path):
     expected, lines = feedback(store_root, "spec-kit", tmp_path / "mine")
-    shown: dict = {}
-    for event in expected["feedback_events"]:
-        if event["type"] == "search_shown":
-            shown.setdefault(f"ledger-{event['query_id']}", {})[event["memory_id"]] = True
-    assert {line["query_id"]: [hit["object_id"] for hit in line["hits"]] for line in lines} == {
-        query: [*ids] for query, ids in shown.items()
-    }
-    used = {
-        (f"ledger-{event['query_id']}", event["memory_id"])
-        for event in expected["feedback_events"]
-        if event["type"] == "follow_on_tool_use"
-    }
+
+    def events(kind):
+        rows = [row for row in expected["feedback_events"] if row["type"] == kind]
+        return dict.fromkeys((f"ledger-{row['query_id']}", row["memory_id"]) for row in rows)
+
+    shown = events("search_shown")
+    assert {line["query_id"] for line in lines} == {query for query, _ in shown}
+    for line in lines:
+        assert [hit["object_id"] for hit in line["hits"]] == [
+            id_ for query, id_ in shown if query == line["query_id"]
+        ]
     acts = [(line["query_id"], act) for line in lines for act in line["actions"]]
-    assert {(query, act["object_id"]) for query, act in acts if act["action_name"] == "used"} == used
+    used = {(query, act["object_id"]) for query, act in acts if act["action_name"] == "used"}
+    assert used == {*events("follow_on_tool_use")}
 
 
 @pytest.mark.parametrize("source", ["moltnet.sql", "export.json", ""])
 def test_moltnet(store_root, source):
     store = Store(store_root, "moltnet", source)
     diaries = {diary["id"]: diary for diary in store.expected["diaries"]}
-    assert set(store.entries) == {row["id"] for row in store.expected["entries"]}
     for row in store.expected["entries"]:
         entry = store.entries[row["id"]]
         equal(entry, diaries[row["diary_id"]], "tenant=team_id visibility project=name")
         assert (entry.category == "suspicious") is row["injection_risk"]
-        own = [r for r in store.expected["relations"] if r["source_id"] == row["id"]]
-        assert sorted((r.type, r.target, r.status) for r in entry.relations) == sorted(
-            (r["relation"], r["target_id"], r["status"]) for r in own
-        )
 
 
 def test_cortex_mem(store_root):
@@ -235,11 +228,9 @@ def test_basic_memory(store_root):
         assert list(entry.tags) == note["tags"]
         assert entry.created_at == parse_time(note["date"])
         assert entry.extra.get("observations", []) == note["observations"]
-        targets = {
-            by_title[r["to_name"]].id if r["to_name"] in by_title else r["to_name"].replace(" ", "%20"): r
-            for r in note["relations"]
-        }
-        assert relations(entry) == sorted((r["relation_type"], target) for target, r in targets.items())
+        ids = {r["to_name"]: r["to_name"].replace(" ", "%20") for r in note["relations"]}
+        ids |= {title: named.id for title, named in by_title.items()}
+        assert relations(entry) == sorted({(r["relation_type"], ids[r["to_name"]]) for r in note["relations"]})
 
 
 def test_claude_memory(store_root):
@@ -251,11 +242,7 @@ def test_claude_memory(store_root):
     for memory in store.expected["memories"]:
         entry = by_file.pop(memory["file"])
         assert entry.text == memory["body"]
-        title = entry.title if memory["name"] else None
-        check(
-            {"title": title, "context": entry.context, "type": entry.type},
-            {"title": memory["name"], "context": memory["description"], "type": memory["type"]},
-        )
+        equal(entry, memory, "context=description type" + " title=name" * bool(memory["name"]))
     assert store.expected["index_only"]["text"] in by_file.pop("MEMORY.md").text
     assert not by_file
 
@@ -293,28 +280,18 @@ def test_of_a_store_that_its_program_wrote(store_root, kind):
 
 MARKDOWN = Path(__file__).with_name("Cobalt.md").read_text("utf-8")
 MARKED = [line for line in MARKDOWN.split("\n") if len(line.split()) > 2]
-SAMPLES = {
-    "markdown": ({"notes/Cobalt.md": MARKDOWN}, MARKED),
-    "basic_memory": ({"notes/Cobalt.md": MARKDOWN.replace("title:", "permalink: main/cobalt\ntitle:")}, MARKED),
-    "claude": (
-        {"notes/Cobalt.md": MARKDOWN, "notes/MEMORY.md": "- [Cobalt](Cobalt.md): never by hand\n"},
-        [*MARKED, "never by hand"],
-    ),
-    "table": (
-        {"t.csv": "id,text,answer,note\n1,The kiln is lit.,By Ann of course.,She came at noon.\n"},
-        ["The kiln is lit.", "By Ann of course.", "She came at noon."],
-    ),
-}
-"""Kind -> the files of a store, and what is searched of them; of MCP memory in test_benchmarks.py."""
 
 
-@pytest.mark.parametrize("kind", SAMPLES)
-def test_of_a_small_store(tmp_path, kind):
-    files, texts = SAMPLES[kind]
+@tabled
+def test_of_a_small_store(tmp_path, kind, more, files, texts):
+    """Beside Cobalt.md, where its head says more; of MCP memory in test_benchmarks.py."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    if more is not None:
+        files, texts = files | {"Cobalt.md": MARKDOWN.replace("title:", f"{more}title:", 1)}, [*MARKED, *texts]
     for name, text in files.items():
-        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "in" / name).write_text(text)
-    found = searched(load_store(tmp_path / "in" / next(iter(files)).split("/")[0], kind))
+        (folder / name).write_text(text)
+    found = searched(load_store(folder if more is not None else folder / name, kind))
     said = [flat(re.sub("^(title: |summary: |aliases: |# )", "", line)) for line in texts]
     assert [text for text in said if text.replace("Smalt, ", "") not in found] == []
 
@@ -359,12 +336,9 @@ def test_a_value_that_is_none_costs_its_row_at_most(damaged, folder, file, table
 
 
 def test_a_date_or_number_that_is_none_costs_the_value(damaged):
-    whole, found = damaged(
-        "echovault-newest",
-        "index.db",
-        "UPDATE memories SET created_at = 'soon', retrieved_count = 'many' WHERE rowid IN (1, 2)",
-        "UPDATE memories SET branch = X'FF00' WHERE rowid = 3",
-    )
+    dates = "UPDATE memories SET created_at = 'soon', retrieved_count = 'many' WHERE rowid IN (1, 2)"
+    branch = "UPDATE memories SET branch = X'FF00' WHERE rowid = 3"
+    whole, found = damaged("echovault-newest", "index.db", dates, branch)
     assert [entry.text for entry in found.entries] == [entry.text for entry in whole.entries]
     assert sum(entry.created_at is None for entry in found.entries) == 2
     assert count(found, "without created_at")
@@ -373,22 +347,15 @@ def test_a_date_or_number_that_is_none_costs_the_value(damaged):
 
 def anew(table):
     """The table as an older program may have had it, whose columns may be NULL."""
-    return (
-        f"CREATE TABLE other AS SELECT * FROM {table}",
-        f"DROP TABLE {table}",
-        f"ALTER TABLE other RENAME TO {table}",
-    )
+    made = f"CREATE TABLE other AS SELECT * FROM {table}"
+    return made, f"DROP TABLE {table}", f"ALTER TABLE other RENAME TO {table}"
 
 
 def test_feedback_of_soleri_without_a_time_is_left_out(damaged, tmp_path, store_root):
     _, whole = feedback(store_root, "soleri", tmp_path / "whole")
-    damaged(
-        "soleri",
-        "vault.db",
-        *anew("brain_feedback"),
-        "UPDATE brain_feedback SET created_at = NULL WHERE id = 1",
-        "UPDATE brain_feedback SET created_at = 'soon' WHERE id = 2",
-    )
+    odd = {1: "NULL", 2: "'soon'"}
+    changes = [f"UPDATE brain_feedback SET created_at = {value} WHERE id = {at}" for at, value in odd.items()]
+    damaged("soleri", "vault.db", *anew("brain_feedback"), *changes)
     done = import_store(tmp_path / "soleri", tmp_path / "mine")
     mine = [json.loads(line) for line in (tmp_path / "mine" / "feedback.jsonl").read_text().splitlines()]
     assert mine == [line for line in whole if line["query_id"] not in ("brain-1", "brain-2")]
@@ -396,13 +363,8 @@ def test_feedback_of_soleri_without_a_time_is_left_out(damaged, tmp_path, store_
 
 
 def test_events_of_spec_kit_without_a_time_are_left_out(damaged, tmp_path):
-    first = "id IN (SELECT min(id) FROM feedback_events)"
-    damaged(
-        "spec-kit",
-        "context-index.sqlite",
-        *anew("feedback_events"),
-        f"UPDATE feedback_events SET timestamp = NULL WHERE {first}",
-    )
+    change = "UPDATE feedback_events SET timestamp = NULL WHERE id IN (SELECT min(id) FROM feedback_events)"
+    damaged("spec-kit", "context-index.sqlite", *anew("feedback_events"), change)
     done = import_store(tmp_path / "spec-kit", tmp_path / "mine")
     assert [note for note in done.notes if note.startswith("1 list ")]
     assert done.counts["impressions"] > 1
