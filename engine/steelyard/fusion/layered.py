@@ -32,7 +32,7 @@ STEP = "step"
 """The cut that is the step of the ladder at which a query's first layer found something."""
 LAST = -1
 """The step of a query whose first layer found nothing: all its details were searched."""
-COUNTS = ("step", "directories", "refined", "entries", "found")
+COUNTS = ("step", "directories", "refined", "entries", "ranked")
 
 
 @dataclass(frozen=True)

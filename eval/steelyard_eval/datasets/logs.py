@@ -58,7 +58,7 @@ class Layers(msgspec.Struct, gc=False):
     directories: Count
     refined: Count
     entries: Count
-    found: Count
+    ranked: Count
 
 
 class LogLine(msgspec.Struct, gc=False):
