@@ -118,7 +118,7 @@ class TestMemories(RetrieverContract):
             vault.upsert(replace(entry, id=f"entry-{entry.id}") for entry in sample_entries())
             yield Memories(RetrieverPool(vault, system, system.config(), None))
 
-    def test_something_is_found(self, request, retriever):
+    def test_something_is_returned(self, request, retriever):
         """As the real program takes a query, a blank means AND."""
         shipped = "shipped" in request.node.name
         assert len(retriever.retrieve(Query("auth token"), None)) > (2 if shipped else 5)

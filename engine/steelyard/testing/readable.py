@@ -80,14 +80,14 @@ class ReadableContract:
         assert store.get(["full"]) == [FULL]
         assert list(store.entries()) == [FULL]
 
-    def test_entries_come_in_the_order_asked_without_unknown_ones(self, store: Fillable) -> None:
+    def test_entries_come_in_the_given_order_without_unknown_ones(self, store: Fillable) -> None:
         """`get` keeps the order of the ids."""
         store.upsert(Entry(id_) for id_ in "abc")
 
         assert [e.id for e in store.get(["c", "none", "a"])] == ["c", "a"]
         assert store.get([]) == []
 
-    def test_only_the_fields_asked_for_are_read(self, store: Fillable) -> None:
+    def test_only_the_named_fields_are_read(self, store: Fillable) -> None:
         """The others are empty, the id never is."""
         store.upsert([FULL])
 

@@ -60,7 +60,7 @@ class RetrieverContract:
             assert len({f.id for f in hits}) == len(hits)
             assert list(hits) == sorted(hits, key=lambda f: (-f.score, f.id.encode()))
 
-    def test_something_is_found(self, retriever: Retriever) -> None:
+    def test_something_is_returned(self, retriever: Retriever) -> None:
         """Otherwise the other promises say nothing."""
         assert len(retriever.retrieve(Query("auth token"), None)) > 5
 
@@ -81,7 +81,7 @@ class RetrieverContract:
             else:
                 assert positions == list(range(1, len(positions) + 1))
 
-    def test_only_entries_in_scope_are_found(self, retriever: Retriever) -> None:
+    def test_only_entries_in_scope_are_returned(self, retriever: Retriever) -> None:
         """Every filter holds for every entry."""
         entries = {entry.id: entry for entry in sample_entries()}
         for query in self._queries():

@@ -47,7 +47,7 @@ class SignalContract:
             assert np.isfinite(values).all()
             assert ((values >= low) & (values <= high)).all()
 
-    def test_inputs_are_told_for_every_row(self, signal: str) -> None:
+    def test_every_row_has_its_inputs(self, signal: str) -> None:
         """Inputs are float64[N], so that an explanation can show them."""
         for table in _tables():
             derived = self.compute(signal, table)
@@ -72,7 +72,7 @@ class SignalContract:
                 self.compute(signal, select_rows(table, half)).values, self.compute(signal, table).values[half]
             )
 
-    def test_what_retrievers_found_does_not_matter(self, signal: str) -> None:
+    def test_lists_of_retrievers_do_not_matter(self, signal: str) -> None:
         """A derived signal reads facts only."""
         for seed in SEEDS:
             table = random_table(np.random.default_rng(seed))
