@@ -7,7 +7,6 @@ imported inside their checks, so that a broken one becomes a row and not a trace
 from __future__ import annotations
 
 import importlib
-import platform
 import shutil
 import sys
 import tempfile
@@ -79,7 +78,6 @@ def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
     again, restore = "pip install --force-reinstall", "restore a copy, or index the data set again"
     checks: dict[str, tuple[Callable[[], str], str]] = {  # what finds a value, or raises, and what helps then
         "steelyard": (lambda: metadata.version("steelyard"), "pip install . in the checkout"),
-        "Python": (platform.python_version, ""),
         "SQLite (in apsw)": (_sqlite, f"{again} apsw"),
         "FTS5": (_fts5, f"{again} apsw, whose wheel on PyPI has FTS5 compiled in"),
         "sqlite-vec": (_sqlite_vec, f"{again} sqlite-vec"),

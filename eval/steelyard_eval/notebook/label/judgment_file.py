@@ -131,8 +131,8 @@ def agreement(first: Mapping[Pair, Judgment], second: Mapping[Pair, Judgment]) -
     common = [pair for pair in first if pair in second and None not in (first[pair].grade, second[pair].grade)]
     a, b = ([given[pair].grade for pair in common] for given in (first, second))
     equal = sum(x == y for x, y in zip(a, b, strict=True)) / len(common) if common else None
-    record: dict[str, Any] = {"pairs": len(common), "equal": equal, "kappa": None, "weighted": None}
-    if len({*a, *b}) > 1:
-        for name, kind in (("kappa", None), ("weighted", "quadratic")):
-            record[name] = float(cohen_kappa_score(a, b, labels=list(GRADES), weights=kind))
-    return record
+    kinds = {"kappa": None, "weighted": "quadratic"} if len({*a, *b}) > 1 else {}
+    kappas = {
+        name: float(cohen_kappa_score(a, b, labels=list(GRADES), weights=how)) for name, how in kinds.items()
+    }
+    return {"pairs": len(common), "equal": equal, "kappa": None, "weighted": None} | kappas
