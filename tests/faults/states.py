@@ -114,7 +114,7 @@ def commands():
         "recommend": (f"recommend data {weighed}", names, whole_or_missing, new),
         "learn": (f"learn data --feedback out/log.jsonl {weighed}", names, whole_or_missing, {"new": simulated}),
         "gate": (
-            "gate data fts --baseline out/report/baseline.json --update --because first",
+            "gate data fts --baseline out/report/baseline.json --update --reason first",
             *(names, whole_or_missing, new),
         ),
         "act": ("vault act out/log.jsonl s1 m1 --action cited", log_state, growing, {"append": logged}),

@@ -100,14 +100,14 @@ def resealed(path, embedder=None, **changes):
 class TestABaseline:
     @pytest.fixture
     def baseline(self, folder):
-        assert steelyard("gate", folder, "bm25", "--update", "--because", "x", "--embedder", "none").exit_code == 0
+        assert steelyard("gate", folder, "bm25", "--update", "--reason", "x", "--embedder", "none").exit_code == 0
         return folder.parent / "reports" / "baseline.json"
 
     def test_names_nobody_to_ask(self, folder, baseline, heard):
         paths, url = heard
         for kind in ("endpoint", "run", "weights", "system", "strategy", "function", "python"):
             resealed(baseline, kind=kind, written=url)
-            for words in (["gate", folder], ["gate", folder, "--update", "--because", "y"]):
+            for words in (["gate", folder], ["gate", folder, "--update", "--reason", "y"]):
                 assert steelyard(*words).exit_code == 2
         assert paths == []
         resealed(baseline, embedder="api", kind="system", written="bm25")

@@ -262,7 +262,7 @@ def test_odd_lines_of_ubi_are_left_out(tmp_path, ids, query, counted):
 def baseline(folder):
     """A baseline of the folder, and what gates it."""
     words = ("gate", folder, "--baseline", folder / "b.json")
-    assert steelyard(*words, "bm25", "--update", "--because", "x", "--embedder", "none").exit_code == 0
+    assert steelyard(*words, "bm25", "--update", "--reason", "x", "--embedder", "none").exit_code == 0
     return folder / "b.json", words
 
 
@@ -278,7 +278,7 @@ def test_odd_baselines_that_are_sealed_again_end_in_one_message(baseline, what):
     record |= {"none": {"contenders": []}, "limit": {"limit": 10**200}}.get(what, {})
     kept["lists"] = lists.get(what, rows)
     path.write_text(json.dumps({**record, SEAL: hashed(record)}))
-    for more in ((), ("bm25",), ("bm25", "--update", "--because", "y")):
+    for more in ((), ("bm25",), ("bm25", "--update", "--reason", "y")):
         assert steelyard(*words, *more).exit_code == 2
 
 

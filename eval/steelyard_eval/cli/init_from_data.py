@@ -105,7 +105,7 @@ def start(
         if others not in ("", dataset.name):
             told = f"{WEIGHTS} was chosen on the data set {quote(others)}, so it is not taken"
             notices.append(f"{told}; --current {WEIGHTS} takes it")
-        update(gate, given, because="the first baseline")
+        update(gate, given, reason="the first baseline")
     else:
         _check_own(gate.baseline, gate)
         labels = [contender.label for contender in gate.baseline.contenders]

@@ -211,7 +211,7 @@ def _hush(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         LOGGER.setLevel(logging.ERROR)
 
 
-MEMORY = "The most memory to take, such as 2G; three quarters of the machine's by default."
+MEMORY = "Use at most this much memory, such as 2G (default: three quarters of the machine's)."
 
 
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -221,11 +221,11 @@ MEMORY = "The most memory to take, such as 2G; three quarters of the machine's b
 @click.option(
     "-q", "--quiet", is_flag=True, expose_value=False, callback=_hush, help="Print only errors on stderr."
 )
-@click.option("-v", "--verbose", is_flag=True, help="Print every row, table and note of an answer.")
+@click.option("-v", "--verbose", is_flag=True, help="Print all rows, tables and notes.")
 def main(json: bool, verbose: bool) -> None:
-    """Find the hybrid-search strategy and the weights that are right for a memory, and prove it.
+    """Choose a hybrid-search strategy and its weights for your data, and test the gain.
 
-    The options below may stand behind any command. COMMAND --help has the options of a command, with examples.
+    Every command takes these options. `steelyard COMMAND --help` lists the command's own options, with examples.
     """
 
 

@@ -112,7 +112,7 @@ class Hashes(msgspec.Struct, frozen=True):
 class Baseline(_Part, frozen=True):
     """Everything in the file.
 
-    `because` says why it was written; `states` say what of the data changed (see `datasets/dataset.py`).
+    `reason` says why it was written; `states` say what of the data changed (see `datasets/dataset.py`).
     """
 
     tool: str
@@ -124,7 +124,7 @@ class Baseline(_Part, frozen=True):
     dialect: str
     hashes: Hashes
     platform: str
-    because: str
+    reason: str
     contenders: Annotated[tuple[BaselineContender, ...], Meta(min_length=1)]
     states: dict[str, dict[str, Any]] = {}
 

@@ -55,7 +55,7 @@ def check(gate: Gate, contenders: GivenMany | None = None) -> Gating:
 
 
 def update(
-    gate: Gate, contenders: GivenMany | None = None, *, because: str, accept_worse: bool = False
+    gate: Gate, contenders: GivenMany | None = None, *, reason: str, accept_worse: bool = False
 ) -> tuple[Gating | None, Path | None]:
     """Write a new baseline of these contenders, or of all that the old one names.
 
@@ -63,8 +63,8 @@ def update(
     Raises ConfigError, and writes nothing, when nobody says why, or `accept_worse` is false and it is worse
     than the old one, drops a contender, or changes one while the data changed, too.
     """
-    if not because.strip():
-        raise ConfigError('an update needs a reason for those who review it: --because "..."')
+    if not reason.strip():
+        raise ConfigError('an update needs a reason for those who review it: --reason "..."')
     if contenders is None and gate.baseline is None:
         raise ConfigError(f"there is no baseline at {gate.path} to update; name the contenders to begin one")
     gate, refs = _in_place(gate, contenders)
@@ -88,7 +88,7 @@ def update(
         dialect=DIALECT,
         hashes=Hashes(**gate.hashes, sources=sources_hash()),
         platform=platform_name(),
-        because=because.strip(),
+        reason=reason.strip(),
         contenders=tuple(_kept_anew(gate, own, rows.get(own.label)) for own in now),
         states={name: dict(state) for name, state in gate.states().items()},
     )

@@ -172,7 +172,7 @@ def test_every_figure_is_that_of_declared_groups(command, folders, tmp_path):
         out = tmp_path / folder.name
         out.mkdir()
         if command == "gate":
-            done("gate", folder, "x=bm25", "--baseline", out / "b.json", "--update", "--because", "first")
+            done("gate", folder, "x=bm25", "--baseline", out / "b.json", "--update", "--reason", "first")
         words = COMMANDS[command].format(folder=folder, sum=SUM, log=folders[2], out=out)
         found = run(*shlex.split(words), "--json", "--quiet")
         assert found.exit_code in (0, 1)

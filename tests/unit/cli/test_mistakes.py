@@ -64,8 +64,8 @@ class TestFirstCommands:
         assert "gated with bm25" in done("init", tiny, "--current", "bm25").stdout
         again = done("init", tiny, "--current", "fts").stdout
         assert again.startswith(f"{tiny} is gated with bm25\n")  # and not with fts, which nothing gates
-        command = again.split("in its place: steelyard ")[1].split(" --because")[0]
-        done(*command.split(), "--because", "fts is what we use")
+        command = again.split("in its place: steelyard ")[1].split(" --reason")[0]
+        done(*command.split(), "--reason", "fts is what we use")
         assert "fts" in done("gate", tiny).stdout
 
     def test_what_init_commits_leaves_out_what_no_gate_reads(self, tiny):

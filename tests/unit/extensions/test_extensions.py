@@ -79,7 +79,7 @@ def test_without_all_of_them_the_core_works(tmp_path):
     commands = [
         COMPARE,
         ["recommend", STARTER, "--json"],
-        ["gate", *gated, "--update", "--because", "first"],
+        ["gate", *gated, "--update", "--reason", "first"],
         ["gate", *gated],
         ["index", STARTER, "made.db"],
         ["search", "made.db", "rotate keys"],

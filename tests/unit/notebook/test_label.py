@@ -424,7 +424,7 @@ class TestOtherSets:
             ([], ["roads"], ""),  # before queries are typed
         ],
     )
-    @pytest.mark.parametrize("option", [(), ("--apply",), ("--judge", "ann", "--second-to", "judge")])
+    @pytest.mark.parametrize("option", [(), ("--apply",), ("--judge", "ann", "--second-judge-of", "judge")])
     def test_judgments_of_another_set_are_refused(self, first, asked, words, why, option):
         other = self.folder(first.parent / "mb", asked, words)
         kept = contents(first.parent)
