@@ -136,7 +136,7 @@ def explain(
         again = shell_command(
             "explain", data, asked, today, options={"--against": against, "--entry": entry, **typed}
         )
-        raise click.UsageError(f"--entry explains an entry for one query; name it: {again}")
+        raise click.UsageError(f"--entry needs a QUERY_ID; name one: {again}")
     document = worst(bench, [today, against] if against else [today], limit, typed)
     put(document, listed(document, data))
 
@@ -165,7 +165,7 @@ def runs(dataset: str, run: int | None = None, other: int | None = None, *, tren
     from steelyard_eval.recording.history import Runs, describe_comparison
 
     if (run is None) != (other is None):
-        raise click.UsageError("name two runs to compare, or none to list all")
+        raise click.UsageError("runs takes two runs to compare, or none to list all")
     report = validate(dataset, log=False)
     data = report.dataset or validate(dataset, log=False, sealed=False).dataset or load_dataset(dataset)
     for fault in report.faults:  # such as files that are no longer those whose hashes dataset.json holds

@@ -76,7 +76,7 @@ def _say(kind: str, message: str) -> None:
 _NO_ROOM = ("failed to map segment", "can't start new thread")
 """What the system says of a library, or a thread, that finds no memory."""
 
-_MEMORY_ENDED = "this takes more memory than a command may; allow more with --memory, or give it less"
+_MEMORY_ENDED = "the command ran out of memory; allow more with --memory, or use less data"
 
 
 def _took_all_memory(error: BaseException) -> bool:
@@ -149,8 +149,8 @@ class _Main(click.Group):
         """A name that is no command is answered by what does it."""
         if any(map(_SECRET.match, args)):  # before any message repeats it
             raise ConfigError(
-                "the address of the database holds a password, and arguments are kept in files and lists of "
-                "processes; set PGPASSWORD, or write it to ~/.pgpass"
+                "the address of the database holds a password, which files and process lists would show; "
+                "put it in PGPASSWORD or ~/.pgpass instead"
             )
         typed = args[0]
         if typed not in self.commands and not typed.startswith("-"):
@@ -191,7 +191,7 @@ class _Main(click.Group):
             if was_interrupted(error) or _took_all_memory(error):
                 raise
             tell(traceback.format_exc())
-            _say("error", "this is a fault of steelyard; please report it with the lines above")
+            _say("error", "this is a bug in steelyard; please report it with the lines above")
             ctx.exit(MachineError.exit_code)
 
 

@@ -32,7 +32,7 @@ def ranked_by(*, system: str = "", weights: str = "", strategy: str = "", defaul
     from steelyard_eval.vaults.read import RankedBy
 
     if system and weights:
-        raise click.UsageError(f"{system} and {weights} are two; name one")
+        raise click.UsageError("--system and --weights exclude each other; leave one out")
     return RankedBy.of(system or weights or ("plain" if strategy else default), strategy)
 
 
@@ -97,7 +97,7 @@ def search(
 
     own = Settings.of(pairs(options["set_"], "--set"))
     if own.direct and (explain or len(vault) > 1):
-        raise click.UsageError("direct lists layers of one vault by their cosines; leave --explain out")
+        raise click.UsageError("--set direct works with one vault and without --explain; leave out the rest")
     by = ranked_by(**{name: options[name] for name in ("system", "weights", "strategy")})
     files = [vault_file(path, tenant) for path in vault]
     with open_searcher(files, by, limit, options["scope"], own) as searcher:
@@ -212,11 +212,11 @@ def serve(
     serving = extension("serve")
     face = serving.find_face(mimic)
     if explore is not None and log is None:
-        raise ConfigError("--explore is for a log, which says who placed what; name one with --log")
+        raise ConfigError("--explore needs a feedback log; add --log FILE")
     if wants_json() and http is None:
-        raise click.UsageError("standard output is the client's; --json tells the address and goes with --http")
+        raise click.UsageError("--json needs --http, since the client reads standard output; add --http")
     if system and weights:
-        raise click.UsageError(f"{system} and {weights} are two; name one")
+        raise click.UsageError("--system and --weights exclude each other; leave one out")
     served = serving.Served(
         vault_file(vault, tenant),
         options["scope"],

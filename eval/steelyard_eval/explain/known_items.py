@@ -95,7 +95,7 @@ def ask_known_items(
     contender = read(dataset.system or "bm25" if given is None else given)
     if contender.kind in ("run", "frame"):
         raise ConfigError(
-            f"{contender.label} is {ONLY_LISTS[contender.kind]}, which answers no new question; name what searches"
+            f"{contender.label} is {ONLY_LISTS[contender.kind]}, which cannot answer new queries; name a system"
         )
     lists: Sequence[Sequence[str]] = []
     if items:

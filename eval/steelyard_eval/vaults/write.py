@@ -61,7 +61,7 @@ def index_dataset(
     asked = _opened([embedder] if embedder else [])  # before a file is made
     entries = layered_entries(dataset.entries, layers)
     if hnsw and not is_address(path):
-        raise ConfigError(f"{path} is a file, and HNSW is an index of a database; leave --hnsw out")
+        raise ConfigError(f"{path} is a file, and only databases have HNSW indexes; leave --hnsw out")
     with open_vault(path, create=True) as vault:
         if hnsw:
             extension("postgres").PostgresVault.check_hnsw(vault)
@@ -149,9 +149,7 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
         yield vault
         return
     if vault.approximate([space for space, _ in vault.spaces()]):
-        raise ConfigError(
-            "a scope is searched in a copy, where every search is exact; leave --hnsw or --scope out"
-        )
+        raise ConfigError("searches with --scope are exact; leave --hnsw or --scope out")
     models = {name: stored for name in vault.models() if (stored := vault.load_model(name)) is not None}
     with vault.copied(visible) as copy:
         for name, (kind, settings, arrays) in models.items():

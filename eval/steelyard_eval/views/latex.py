@@ -35,7 +35,7 @@ def render(result: Result) -> str:
         key=lambda row: (row.label != about.baseline, -row.means[primary].mean, row.label),
     )
     if not rows:
-        raise ConfigError("without labels there are no means, and no table of them; name a .json or .parquet file")
+        raise ConfigError("a LaTeX table of means needs labels; name a .json or .parquet file")
     metrics = about.named or [name for name in about.metrics if name == primary or name not in UNNAMED]
     best = {metric: _best(rows, metric) for metric in metrics}
     label = f"tab:{re.sub('[^A-Za-z0-9]+', '-', about.data.called).strip('-') or 'results'}-{result.kind}"

@@ -193,7 +193,7 @@ class TestSession:
             (lambda: session.give(4), "0, 1, 2,"),
             (lambda: session.give(2, pair=("q", "m")), "not asked"),
             (lambda: Session(blank, tmp_path, "../ann"), "letters, digits"),
-            (lambda: Session(blank, tmp_path, "ann", "ann"), "second to themselves"),
+            (lambda: Session(blank, tmp_path, "ann", "ann"), "their own second judge"),
             (lambda: Session(blank, tmp_path, "bob", "ann"), "ann has judged"),
         ):
             with pytest.raises(ConfigError, match=why):

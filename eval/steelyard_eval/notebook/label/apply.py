@@ -221,7 +221,7 @@ def drawn_from_log(
     if queries_are_fixed(dataset):
         texts = [text for text in texts if normalised_text(text) in known]
     if not texts:
-        raise ConfigError(f"{dataset.called} has no log with queries that it can take; name one with --feedback")
+        raise ConfigError(f"{dataset.called} has no log with usable queries; name one with --feedback")
     drawn = {normalised_text(text): text for text in texts[:DRAWN]}
     new = [
         Query(id=f"log-{sha256(key.encode()).hexdigest()[:12]}", text=text)

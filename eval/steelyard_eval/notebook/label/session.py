@@ -76,11 +76,11 @@ class Session:
     ) -> None:
         for name in (judge, second_judge_of or judge):
             if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", name):
-                raise ConfigError(f"judge {quote(name)} must be letters, digits, dots, dashes; name another")
+                raise ConfigError(f"{quote(name)} is not a valid judge; use letters, digits, dots and dashes")
         if judge == second_judge_of:
-            raise ConfigError(f"{judge} cannot be second to themselves; give the second judge another name")
+            raise ConfigError(f"{judge} cannot be their own second judge; add another name with --judge")
         if second_judge_of and random:
-            raise ConfigError(f"a second judge sees what {second_judge_of} has judged; leave out --random")
+            raise ConfigError(f"a second judge labels the pairs of {second_judge_of}; leave out --random")
         self.pool = pool
         self.folder = folder
         self.judge = judge
@@ -92,9 +92,7 @@ class Session:
         if second_judge_of and not self.first:  # the labels of the data set, a few of them
             self.first = ten_of(pool)
         if second_judge_of and not self.first:
-            raise ConfigError(
-                f"{second_judge_of} has judged nothing in {quote(str(folder), PATH_WIDTH)}; judge first"
-            )
+            raise ConfigError(f"{second_judge_of} has no labels in {quote(str(folder), PATH_WIDTH)}; label first")
         self.order = self._order(labelled)
 
     @property
@@ -191,9 +189,9 @@ class Session:
     def _wanted(self, pair: Pair | None) -> Pair:
         wanted = pair or self.next
         if wanted is None:
-            raise ConfigError("everything is judged; add contenders or queries to judge more")
+            raise ConfigError("all pairs are labelled; add contenders or queries")
         if wanted not in self.pairs_by_query.get(wanted[0], ()):
-            raise ConfigError(f"{quote(' '.join(wanted))} is not asked here; judge one of {len(self.pool)} pairs")
+            raise ConfigError(f"{quote(' '.join(wanted))} is not one of the {len(self.pool)} pairs here; name one")
         return wanted
 
     def undo(self) -> list[Judgment]:
