@@ -1,8 +1,7 @@
 """The linear form of a recording when everything except the weights is fixed, which weight search works on.
 
 ``score(row) = sum over s of weights[s] * columns[s, row]``. The rows of a query ascend by entry id, or as
-`Plan.ties` says, so of two equal scores the smaller row index comes first. Columns are float64; the kernel makes
-its own float32 copy.
+`Plan.ties` says, so of two equal scores the smaller row index comes first. Columns are float64 (kernel: float32).
 """
 
 from __future__ import annotations

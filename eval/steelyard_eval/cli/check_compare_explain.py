@@ -63,8 +63,7 @@ def check(
 def compare(dataset: str, contender: tuple[str, ...] = (), *, out: str | None = None, **options: Handed) -> None:
     """Compare systems, strategies, weights files, runs and endpoints.
 
-    compare measures each contender on the labelled queries of a split. Without labels, it shows how far the lists
-    of the contenders agree.
+    compare measures contenders on the labelled queries of a split. Without labels, it shows how far lists agree.
 
     A CONTENDER is a system (echovault:shipped), a strategy (rrf(bm25, vector)), a weights file (*.json), a TREC
     run (*.run), a search endpoint (http://localhost:8000/search?q={query}&limit={limit}) or a tool of an MCP

@@ -37,9 +37,8 @@ def gate(
     """Test whether search got worse since the committed baseline.
 
     The verdict is pass, fail, inconclusive or mismatch. Without a CONTENDER, gate tests all contenders of the
-    baseline. Exit codes: 0 fine; 1 search got worse; 2 the data or labels differ from the baseline's, or a file is
-    broken; 3 inconclusive, with --strict. With --update, gate writes the baseline instead, unless the update would
-    hide a decline.
+    baseline. Exit codes: 0 fine; 1 search got worse; 2 data or labels differ from the baseline's, or a file is
+    broken; 3 inconclusive (--strict). --update writes the baseline instead, unless that would hide a decline.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
-"""The command line: its errors and exit codes. The commands stand in the modules of its groups.
+"""The command line: its errors and exit codes. Each group of commands has a module.
 
-With ``--json`` a command prints one JSON document on stdout and nothing else. Progress and warnings
-go to stderr. Exit codes: 0 fine, 1 search got worse (`gate`), 2 usage or bad input, 3 inconclusive under
-`--strict`, 4 environment.
+With ``--json``, stdout gets one JSON document and nothing else; stderr gets progress and warnings. Exit codes:
+0 fine, 1 search got worse (`gate`), 2 usage or bad input, 3 inconclusive (`--strict`), 4 environment.
 """
 
 from __future__ import annotations

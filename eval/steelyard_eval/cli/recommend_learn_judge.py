@@ -189,9 +189,8 @@ def judge(
     keys. u undoes the last answers, q quits. judge saves every answer; the same command continues. --apply adds
     the labels to the data set.
 
-    With a CONTENDER, judge draws queries at random and shows all results of the CONTENDERs. These labels suffice
-    for ship. Without one, judge shows single pairs until queries have labels. These suffice for try at most. See
-    docs/labels.md.
+    With a CONTENDER, judge draws queries at random and shows all results of the CONTENDERs. These labels can lead
+    to ship. Without one, judge shows single pairs until queries have labels. These lead to try at most.
 
     Parameters
     ----------

@@ -172,8 +172,7 @@ def written_as(label: str, given: str) -> str:
 def split_contenders(text: str) -> list[str]:
     """Split a string into contenders at commas and semicolons outside brackets.
 
-    In a string with a URL or an MCP server only a comma before white space separates, because both may contain
-    commas.
+    If a string has a URL or an MCP server, which may contain commas, a separator is a comma before white space.
 
     >>> separate("bm25, rrf(bm25, vector); mine=prod.run")
     ['bm25', 'rrf(bm25, vector)', 'mine=prod.run']

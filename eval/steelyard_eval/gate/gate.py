@@ -41,8 +41,7 @@ DIGITS = 9
 def check(gate: Gate, contenders: GivenMany | None = None) -> Gating:
     """Gate these contenders, or all that the baseline names.
 
-    Raises DataError for a baseline that is missing; ConfigError for a contender that is none, or that the baseline
-    does not know.
+    Raises DataError for a missing baseline; ConfigError for a contender that is none, or not in the baseline.
     """
     gate.needed()
     if gate.differing:

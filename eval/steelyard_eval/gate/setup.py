@@ -79,8 +79,7 @@ class Gate:
     ) -> Gate:
         """The gate of a data set or its folder, which is indexed when a contender needs it.
 
-        Embedder, split and limit are the baseline's own by default. Raises DataError for a baseline that is cut
-        short, or edited.
+        Default embedder, split and limit: the baseline's. Raises DataError for a cut or edited baseline.
         """
         dataset, path = as_dataset(source), Path(path)
         old = load_baseline(path, shlex.join([*_command("gate", dataset, path), *UPDATE]))

@@ -180,8 +180,7 @@ def _ending(workers: Workers) -> Iterator[None]:
 def _folder(key: str, given: bool) -> Iterator[Path]:
     """The folder of the blocks of one recording, in the cache folder; who has read them all removes it.
 
-    Where that cannot be written, or another process makes the same recording, processes of this machine do with a
-    temporary one.
+    If it cannot be written, or another process makes the same recording, this machine uses a temporary one.
     """
     folder = cache_folder(os.environ) / "blocks" / key
     with ExitStack() as ending:

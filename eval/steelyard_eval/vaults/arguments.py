@@ -40,8 +40,7 @@ def parse_filters(texts: Sequence[str]) -> Filters:
     Repeat a field to accept any of its values; repeat tags to require all of them. A year, a month or a day
     means the whole period: ``created_at=2026`` is any moment of that year, ``created_at>2026-03`` after March.
 
-    Raises ConfigError for an option of another form, an unknown field, and a value of the wrong type for its
-    field.
+    Raises ConfigError for an option of another form, an unknown field, and a value of the wrong type.
     """
     asked: dict[str, dict[str, Any]] = {}
     for text in texts:

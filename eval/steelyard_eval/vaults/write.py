@@ -122,8 +122,7 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
 def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
     """Return the embedder of one of the vault's models, by default of the first that it was indexed with.
 
-    Without a model it is None, and search uses keywords. Raises ConfigError for a model that the vault
-    does not have.
+    Without a model it is None, and search uses keywords. Raises ConfigError for a model without vectors.
     """
     names = vault.models()
     if model and model not in names:

@@ -26,8 +26,7 @@ def render(result: Result) -> str:
     The baseline stands first; a triangle marks what is significantly better or worse than it by the test of the
     result (paired, two-sided, Holm's correction), on the metric that was tested. A star marks what a
     recommendation chose, a dagger what was tuned on these queries. The label of the table is ``tab:``, the name of
-    the data set's folder, and the kind of the result. Where no metrics were named, RecallAll@10 and Judged@10 are
-    left out.
+    the data set's folder, and the kind of the result. By default without RecallAll@10 and Judged@10.
     """
     about, primary = result.provenance, result.metric
     rows = sorted(

@@ -256,8 +256,7 @@ class Workbench:
         """Open the live explorer in a notebook: move weights and parameters, see what every move does.
 
         Returns the widget; `exploration` is what it shows, as numbers.
-        Raises MachineError without the extra `notebooks`; ConfigError for unknown names, and for a data set
-        without judged queries.
+        Raises MachineError without the extra `notebooks`; ConfigError for unknown names, or no labels.
 
         Parameters
         ----------

@@ -1,8 +1,7 @@
 """What judging writes into a data set: labels, what dataset.json has to say of them, and first queries.
 
 Copying words from an entry misleads: such a query favours search by words, and strategies that are chosen by such
-queries are worse than the default (docs/evidence/few-labels.md). So a text that repeats the entry is
-refused, and says why.
+queries are worse than the default (docs/evidence/few-labels.md). So texts that repeat the entry are refused.
 """
 
 from __future__ import annotations

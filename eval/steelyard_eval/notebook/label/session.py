@@ -43,9 +43,8 @@ class Session:
     queries were said to have no answer, ``<judge>.queries.jsonl`` has those of the data set with that. All are
     written whole after every judgment.
 
-    Raises ConfigError for a name that is none, judgments of another data set, another judge who has judged nothing
-    here, and a second judge of queries drawn at random; DataError for a file that does not hold judgments, naming
-    its line.
+    Raises ConfigError for a name that is none, judgments of another data set, another judge without judgments,
+    and a second judge of queries drawn at random; DataError, with the line, for a file without judgments.
 
     Parameters
     ----------
