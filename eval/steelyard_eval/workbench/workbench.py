@@ -128,7 +128,7 @@ class Workbench:
         seed : int
             Seed of the tests.
         timed : bool
-            Whether searches are timed.
+            Time the searches.
         """
         from steelyard_eval.compare import compare
 
@@ -166,10 +166,9 @@ class Workbench:
         current : any contender
             What you use today (default: the `system` in dataset.json, else bm25; for tune, its strategy).
         only : configuration
-            The one strategy whose settings and weights are tried: a system, a strategy or a weights file. It is
-            tuned on the split train, else dev, else on all but test.
+            Tune only this system, strategy or weights file, on the split train, else dev, else all but test.
         weights_only : bool
-            Tune only the weights of `only`; keep its settings (k, scale, depths, half-lives).
+            Tune only the weights; keep the settings (k, scale, depths, half-lives) as written.
         metric : str
             Metric that decides, by its name in ir_measures.
         limit : int
@@ -224,10 +223,10 @@ class Workbench:
         feedback : str or Path
             Feedback log (default: the data set's own).
         current : any contender
-            What ranked the logged results, and is used today (default: the policy that ranked most of them).
+            Configuration behind the logged results and used today (default: the policy of most results).
         source : str
-            ``KIND`` or ``KIND:PATH``: read the log from what another program keeps, such as transcripts; it is
-            written to `feedback`, `feedback.KIND.jsonl` in the data set's folder by default.
+            ``KIND`` or ``KIND:PATH``: first make the log from files of another program, such as transcripts, and
+            write it to `feedback` (default: `feedback.KIND.jsonl` in the data set's folder).
         keep_queries : bool
             Also store the texts of queries in the log.
         rule : str
@@ -309,13 +308,13 @@ class Workbench:
         Parameters
         ----------
         contenders : str, sequence, mapping, or one contender
-            What is chosen between; the pool of a query is what they rank among the first ten.
-            By default what `recommend` needs next: where nothing is labelled, or what is was by duel, the usual
-            strategies (`choose.public.CONTENDERS`) by duel, where each answer decides which pair is asked next
-            until the verdict stands; else `random` queries.
+            Contenders to choose between. The pool of a query is their top ten results.
+            By default what `recommend` needs next. Without labels, or with labels of single pairs: single pairs of
+            the usual strategies (`choose.public.CONTENDERS`), where each answer decides the next pair, until the
+            verdict is settled. Otherwise `random` queries.
         out : str or Path
-            Folder of the judgments: they are saved after each, and continued from there. By default the folder
-            judgments in that of the data set, or here where it is in memory.
+            Folder of the judgments (default: judgments in the folder of the data set, or in the current folder if
+            the data set is in memory). Each judgment is saved at once.
         judge : str
             Your name as judge. Each judge has their own files.
         second_judge_of : str
@@ -325,8 +324,8 @@ class Workbench:
         seed : int
             Seed of the order.
         random : bool
-            Queries that are drawn at random, each judged on all that the contenders find, which can carry a ship;
-            False: single pairs, by duel. By default as above.
+            True: label all results of queries drawn at random; these labels can lead to ship. False: label single
+            pairs. By default as above.
         """
         from steelyard.base.extensions import require
 
@@ -474,8 +473,8 @@ class Workbench:
         Parameters
         ----------
         query : str or Query
-            The id of one of the data set's queries, or any text. Where the vectors are recorded, only the data
-            set's own queries have one; other texts are answered by keywords, and the result says so.
+            The id of a query of the data set, or any text. With recorded vectors, only queries of the data set
+            have a vector; other texts are searched by keywords, and the result says so.
         config : contender
             A system, a strategy or a weights file.
         limit : int
@@ -540,7 +539,7 @@ class Workbench:
         Parameters
         ----------
         out : str or Path
-            Folder: of the recording of lists, else of a recording a system.
+            Folder of the recording of lists, or of one recording for each system.
         systems : str or sequence of str
             Systems whose retrievers run, separated by commas.
         lists : str, sequence or mapping

@@ -295,7 +295,7 @@ def test_weights_of_another_shape_or_without_value_and_metrics_that_do_not_follo
     for weights in ([[1.0]], [[1.0, 2.0, 3.0]], [[np.nan, 1.0]], [[1.0, np.inf]]):
         with pytest.raises(ConfigError, match="give one finite"):
             Kernel.of(form, MEASURES).values(weights)
-    with pytest.raises(ConfigError, match="Judged@10 cannot be"):
+    with pytest.raises(ConfigError, match="Judged@10 rewards no ranks"):
         Kernel.of(form, parse_measures(["nDCG@10", "Judged@10"]))
 
 

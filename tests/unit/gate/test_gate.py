@@ -243,7 +243,7 @@ def test_an_update_hides_no_decline_behind_changed_labels(tmp_path, capsys, monk
     Path("mine/qrels.txt").write_text("\n".join(labels[1:]) + "\n")
     find_system("cortex_mem").config(10).save("search-weights.json")
     assert run(*update, "labels fixed") == 2
-    assert "so did 'search-weights.json'" in " ".join(capsys.readouterr().err.split())
+    assert "labels and 'search-weights.json' changed" in " ".join(capsys.readouterr().err.split())
     assert Path("reports/baseline.json").read_bytes() == before
     assert run(*update, "both are meant", "--accept-worse") == 0
 

@@ -191,7 +191,7 @@ class TestSession:
     def test_grades_and_names_are_checked(self, session, blank, tmp_path):
         for wrong, why in (
             (lambda: session.give(4), "0, 1, 2,"),
-            (lambda: session.give(2, pair=("q", "m")), "not asked"),
+            (lambda: session.give(2, pair=("q", "m")), "not one of the"),
             (lambda: Session(blank, tmp_path, "../ann"), "letters, digits"),
             (lambda: Session(blank, tmp_path, "ann", "ann"), "their own second judge"),
             (lambda: Session(blank, tmp_path, "bob", "ann"), "ann has judged"),
