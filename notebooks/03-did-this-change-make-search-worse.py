@@ -23,7 +23,7 @@ import steelyard_eval as sy
 
 data, baseline = sy.demo(), "../reports/notebook/gate/baseline.json"
 today = "weighted_sum(0.4*bm25, 0.6*vector, normalize=minmax)"
-data.update_baseline({"search": today}, because="what we run today", baseline=baseline)
+data.update_baseline({"search": today}, reason="what we run today", baseline=baseline)
 
 failed = data.gate({"search": "bm25"}, baseline=baseline)
 print(failed.sentence)

@@ -72,5 +72,5 @@ print(data.export(f"{folder}/opensearch-weights.json", "opensearch"))
 # `steelyard init` writes the same with a workflow for GitHub.
 
 # %%
-data.update_baseline("bm25", baseline=f"{folder}/baseline.json", because="first baseline")
+data.update_baseline("bm25", baseline=f"{folder}/baseline.json", reason="first baseline")
 print(data.gate(baseline=f"{folder}/baseline.json"))

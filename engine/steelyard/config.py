@@ -186,7 +186,7 @@ class SearchConfig:
             if (depth := self.retrievers[other].depth) is not None and depth < reads:
                 raise ConfigError(
                     f"{name} starts from the first {reads:g} places of {other}, whose depth is {depth}; "
-                    f"set {kind.starts} to {depth} at most, or {other} deeper"
+                    f"set {kind.starts} to {depth} at most, or make {other} deeper"
                 )
         return settings.after
 
@@ -247,7 +247,7 @@ class SearchConfig:
         attempt = f"{str(path).removesuffix('.json')}.try.json"
         if exists(attempt) and not exists(path):  # noqa: PTH110 -- no name can make it fail
             place, other = (quote(str(name), PATH_WIDTH) for name in (path, attempt))
-            raise ConfigError(f"{place} is not there, but {other} is; name that")
+            raise ConfigError(f"{place} does not exist, but {other} does; name that file")
         return cls.from_json(read_json(path), str(path))
 
     @classmethod
@@ -255,8 +255,8 @@ class SearchConfig:
         """Make the configuration from a parsed weights file; `source` names it in errors (see `load`)."""
         if is_foreign(record):
             raise ConfigError(
-                f"{quote(source, PATH_WIDTH)} is system-spec-kit's own configs/search-weights.json; read it with "
-                "steelyard import FILE search-weights.json, and name that file"
+                f"{quote(source, PATH_WIDTH)} is system-spec-kit's own configs/search-weights.json; import it "
+                "first: steelyard import FILE search-weights.json"
             )
         try:
             return cls._read(record)
@@ -274,7 +274,7 @@ class SearchConfig:
         stages, strategy, *others = collect_errors(partial(parse_stages, record["finish"]), *checks)
         cuts = [stage.limit for stage in stages if isinstance(stage, Cut)]
         if any(cut != record["limit"] for cut in cuts):
-            raise ConfigError(f"limit {record['limit']} is not the cut of finish, {cuts}; write it twice")
+            raise ConfigError(f"limit {record['limit']} differs from the cut in finish, {cuts}; use one number")
         config = cls(
             system=record["system"],
             profile=record["profile"],
@@ -327,7 +327,7 @@ def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file hol
         canonical(record).encode()  # fails for half a surrogate pair, which could not be written again
         return record
     except UnicodeEncodeError:
-        raise ConfigError(f"weights file {place} is not valid Unicode; write whole characters") from None
+        raise ConfigError(f"weights file {place} is not valid Unicode; save it as UTF-8") from None
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"weights file {place} is not valid JSON: {error}") from None
 

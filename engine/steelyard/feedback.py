@@ -159,7 +159,7 @@ def append(path: str | Path, records: list[dict[str, object]]) -> None:
                 size, head = os.fstat(handle).st_size, os.pread(handle, 2**16, 0)
                 # A vault, a corpus, a weights file, and what is compressed begin otherwise.
                 if size and not (head[:1] == b"{" and head[1:2] != b"\n" and b'"schema_version"' in head):
-                    raise ConfigError(f"{quote(str(path), PATH_WIDTH)} is no feedback log; name a new file")
+                    raise ConfigError(f"{quote(str(path), PATH_WIDTH)} is not a feedback log; name a new file")
                 torn = size and os.pread(handle, 1, size - 1) != b"\n"
                 view = memoryview(b"\n" + data if torn else data)
                 while view:  # a disk that is full may take some of the bytes
@@ -187,7 +187,7 @@ def _utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:  # bytes of an argument that were no UTF-8
         odd = quote(text[error.start])
-        raise ConfigError(f"{odd} is not valid Unicode, and a log is UTF-8; write ids and clients so") from None
+        raise ConfigError(f"{odd} is not valid Unicode; write ids and clients as UTF-8") from None
 
 
 @contextmanager

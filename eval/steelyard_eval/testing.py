@@ -45,8 +45,7 @@ def assert_no_regression(
     Raises
     ------
     AssertionError
-        With the verdict, the table and the queries that lost most; also when data or labels are not those of the
-        baseline.
+        With verdict, table and worst queries; also if data or labels differ from the baseline's.
     """
     from steelyard_eval.gate.gate import check  # a session that gates nothing loads nothing
     from steelyard_eval.gate.setup import Gate

@@ -198,7 +198,7 @@ def crowded(tmp_path_factory):
 
 def gate_page(folder):
     baseline = folder / "baseline.json"
-    update(Gate.of(starter(), baseline), "bm25, moltnet", because="first")
+    update(Gate.of(starter(), baseline), "bm25, moltnet", reason="first")
     return check(Gate.of(starter(), baseline)).report(folder)[0]
 
 

@@ -116,7 +116,7 @@ def test_what_is_visible_is_seen_as_soon_as_it_is_stored():
 
 def test_a_scope_by_supersession_is_refused():
     """It would depend on entries outside it."""
-    with pytest.raises(ConfigError, match="ask for superseded"):
+    with pytest.raises(ConfigError, match="select superseded"):
         vault(*OURS).seen_by(Filters.of({"superseded": False}))
 
 

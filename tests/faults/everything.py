@@ -154,7 +154,7 @@ def little_memory(rng, yard=None, extra=None):
         yard._work(place, begin)
 
     ending = kill.forked(bounded, None)
-    ended(yard, place, ending.code, "more memory than a command may")
+    ended(yard, place, ending.code, "ran out of memory")
     again(yard, place)
     return {"little memory": 1, "little memory that was refused": int(ending.code == 4)}
 

@@ -592,7 +592,7 @@ class World:
         self.searchers = [space.searcher(find_system(n).config()) for n in ("fts", "bm25", "echovault")]
         self.searchers.append(space.searcher(plain.with_strategy(parse_strategy("rrf(fts, vector, 1*tfidf)"))))
         self.gated = sy.load(self.folder / "set")
-        self.gated.gate(["fts", "bm25"], baseline=self.folder / "baseline.json", because="the first one")
+        self.gated.gate(["fts", "bm25"], baseline=self.folder / "baseline.json", reason="the first one")
         self.baseline = (self.folder / "baseline.json").read_bytes()
         index_dataset(found, str(self.folder / "seed.vault"))
         self.vault_file = (self.folder / "seed.vault").read_bytes()

@@ -32,7 +32,7 @@ def written(folder, **changed):
 def steelyard(*words, **variables):
     outcome = CliRunner().invoke(main, [str(word) for word in words], env=variables)
     assert "Traceback" not in outcome.output, outcome.output
-    assert "fault of steelyard" not in outcome.output, outcome.output
+    assert "bug in steelyard" not in outcome.output, outcome.output
     return outcome
 
 

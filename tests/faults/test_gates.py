@@ -292,7 +292,7 @@ class TestAnEndpoint:
     )
     def test_too_much_is_refused_before_it_is_searched(self, serve, body):
         url, _ = serve(lambda _: (answer(body), True))
-        with pytest.raises(DataError, match=r"too many parts|longer than|no Unicode|nested too deep"):
+        with pytest.raises(DataError, match=r"too many parts|longer than|not Unicode|nested too deep"):
             HttpSearch(url).ask(Query("t", id="q1"), 10)
 
     def test_a_connection_that_was_closed_silently_is_tried_once_more_and_not_for_ever(self, serve):
@@ -475,7 +475,7 @@ def test_odd_lines_of_ubi_are_left_out(tmp_path, ids, query, counted):
 def baseline(folder):
     """A baseline of the folder, and what gates it."""
     words = ("gate", folder, "--baseline", folder / "b.json")
-    assert steelyard(*words, "bm25", "--update", "--because", "x", "--embedder", "none").exit_code == 0
+    assert steelyard(*words, "bm25", "--update", "--reason", "x", "--embedder", "none").exit_code == 0
     return folder / "b.json", words
 
 
@@ -490,7 +490,7 @@ def test_odd_baselines_that_are_sealed_again_end_in_one_message(baseline, what):
     record |= {"none": {"contenders": []}, "limit": {"limit": 10**200}}.get(what, {})
     kept["lists"] = lists.get(what, rows)
     path.write_text(sealed(record))
-    for more in ((), ("bm25",), ("bm25", "--update", "--because", "y")):
+    for more in ((), ("bm25",), ("bm25", "--update", "--reason", "y")):
         assert steelyard(*words, *more).exit_code == 2
 
 

@@ -96,14 +96,14 @@ def resealed(path, embedder=None, **changes):
 class TestABaseline:
     @pytest.fixture
     def baseline(self, folder):
-        assert steelyard("gate", folder, "bm25", "--update", "--because", "x", "--embedder", "none").exit_code == 0
+        assert steelyard("gate", folder, "bm25", "--update", "--reason", "x", "--embedder", "none").exit_code == 0
         return folder.parent / "reports" / "baseline.json"
 
     def test_names_nobody_to_ask(self, folder, baseline, heard):
         paths, url = heard
         for kind in ("endpoint", "run", "weights", "system", "strategy", "function", "python"):
             resealed(baseline, kind=kind, written=url)
-            for words in (["gate", folder], ["gate", folder, "--update", "--because", "y"]):
+            for words in (["gate", folder], ["gate", folder, "--update", "--reason", "y"]):
                 assert steelyard(*words).exit_code == 2
         assert paths == []
         resealed(baseline, embedder="api", kind="system", written="bm25")
@@ -193,7 +193,7 @@ class TestInit:
         link.symlink_to(tmp_path / "new")
         before = sorted(folder.parent.rglob("*"))
         outcome = steelyard("init", folder, "--embedder", "none")
-        assert (outcome.exit_code, "link to what" in outcome.output) == (4, True)
+        assert (outcome.exit_code, "broken link" in outcome.output) == (4, True)
         assert sorted(folder.parent.rglob("*")) == before
         assert not (tmp_path / "new").exists()
 

@@ -125,7 +125,7 @@ REFUSED = [
     # Found by `make fuzz`: a weight with a unit that no float holds.
     (partial(parse_strategy, f"weighted_sum({'9' * 400}d*fts)"), ConfigError, "too large"),
     *(
-        (partial(Settings.of, {"priority.team": text}), ConfigError, "is a weight, a number")
+        (partial(Settings.of, {"priority.team": text}), ConfigError, "must be a number")
         for text in ("\u0661", "1_0", "nan", "inf", "1e999", "")
     ),
     *(
@@ -237,7 +237,7 @@ def test_a_changed_column_of_a_recording_is_refused(tmp_path, name, change, mess
         file.write_bytes(change)
     else:
         np.save(file, change(np.load(file)))
-    with pytest.raises(DataError, match=rf"is not a whole recording \(.*{message}.*\); record again"):
+    with pytest.raises(DataError, match=rf"is not a complete recording \(.*{message}.*\); record again"):
         recordings.load(tmp_path / "r")
 
 

@@ -150,8 +150,8 @@ def regular_target(path: Path) -> Path:
     """Where a file is written: what a link points at. MachineError when that is something else, or nothing."""
     target = Path(os.path.realpath(path))
     if (target.exists() and not target.is_file()) or (path.is_symlink() and not target.exists()):
-        what = "is not a regular file" if target.exists() else "is a link to what is not there"
-        raise MachineError(f"{quote(str(path), PATH_WIDTH)} {what}, and only files are written; name another")
+        what = "is not a regular file" if target.exists() else "is a broken link"
+        raise MachineError(f"{quote(str(path), PATH_WIDTH)} {what}; name a file to write")
     return target
 
 

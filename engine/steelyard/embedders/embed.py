@@ -236,9 +236,7 @@ def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) 
     kind this version does not know.
     """
     if kind not in KINDS:
-        raise ConfigError(
-            f"the vault was indexed with the embedder {quote(kind)}, unknown here; upgrade Steelyard"
-        )
+        raise ConfigError(f"this Steelyard does not know the vault's embedder {quote(kind)}; upgrade Steelyard")
     known = settings if isinstance(settings, Mapping) else {}  # whatever JSON the file held
     named = kind if kind != "api" else f"{known.get('provider', '')}/{known.get('model', '')}"
     try:
@@ -333,4 +331,4 @@ def resumable(embedder: Embedder | None) -> Iterator[None]:
     except EmbedderError as error:
         if not isinstance(embedder, CachedEmbedder):
             raise
-        raise EmbedderError(f"{error}; run the same command again to go on: what was embedded is kept") from None
+        raise EmbedderError(f"{error}; finished vectors are kept, so run the same command again") from None

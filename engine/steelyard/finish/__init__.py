@@ -222,9 +222,7 @@ def parse_stages(texts: Sequence[str]) -> tuple[Stage, ...]:
     ['merge(memory, score=0.5)', 'cut(10, all_below=50, counting=fts)']
     """
     if len(texts) > MOST_STAGES:
-        raise ConfigError(
-            f"there are {len(texts)} finish stages, and at most {MOST_STAGES} can follow one another"
-        )
+        raise ConfigError(f"finish has {len(texts)} stages; at most {MOST_STAGES} are allowed")
     return tuple(collect_errors(*(partial(_stage, text) for text in texts)))
 
 

@@ -395,9 +395,7 @@ class Signal(Expr):
         if self.name not in PRIORS:
             return SignalValues(table.column(self.name), self.name)
         if table.entry_facts is NO_FACTS:
-            raise ConfigError(
-                f"this table carries no facts, and {self} is computed from them; search again with it"
-            )
+            raise ConfigError(f"{self} needs facts, which this table lacks; search again with {self}")
         key = (self.name, self.given)
         if (derived := table.derived.get(key)) is None:
             derived = PRIORS[self.name](table, dict(self.given))

@@ -182,9 +182,8 @@ def _ends_of(table: SignalTable, label: str) -> tuple[Floats, Floats]:
     low, high = asked if stated is None else (np.full(len(table), end) for end in stated)
     if np.isnan(low).any() or np.isnan(high).any():
         raise ConfigError(
-            f"normalize={' or '.join(WITH_ENDS)} needs the score range of {name}, which this table does not "
-            "know: distances, lifted similarities, SQLite's ranking and lists of other engines have none; record "
-            "again, or choose another normalisation"
+            f"normalize={' or '.join(WITH_ENDS)} needs a score range, and {name} has none here; "
+            "choose another normalisation or record again"
         )
     return low, high
 

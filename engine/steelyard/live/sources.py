@@ -305,10 +305,7 @@ class RetrieverPool:
         """
         spaces = [space for space, _ in self.vectors("text")]
         if len(spaces) > 1:
-            raise ConfigError(
-                f"mmr compares entries by one model, and the tiers have vectors of {len(spaces)}; "
-                "index them with --rebuild"
-            )
+            raise ConfigError(f"mmr needs vectors of one model, not {len(spaces)}; index the tiers with --rebuild")
         known = self.store.vectors_of(spaces[0], ids)
         none = np.zeros(len(next(iter(known.values()), ())), dtype=np.float32)
         return np.array([known.get(id_, none) for id_ in ids], dtype=np.float32).reshape(len(ids), len(none))

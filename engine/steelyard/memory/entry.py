@@ -167,7 +167,7 @@ def check_entry(entry: Entry) -> None:
         if entry.extra:
             json.dumps(dict(entry.extra), allow_nan=False)
     except (ValueError, TypeError, RecursionError) as error:
-        faults.append(Fault("entry", 0, "extra", quote(str(error)), "must be JSON", "Leave out what JSON has not"))
+        faults.append(Fault("entry", 0, "extra", quote(str(error)), "must be JSON", "Leave out what is not JSON"))
     if faults:
         raise DataError(f"entry {quote(entry.id)}: " + "; ".join(map(str, faults)))
 

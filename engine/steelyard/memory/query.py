@@ -143,7 +143,7 @@ class Visible(Filters):
     """
 
     def __and__(self, other: Filters) -> Filters:
-        raise ConfigError("what a caller may see is not a filter; pass it to seen_by and filter what that returns")
+        raise ConfigError("a scope is not a filter; pass it to seen_by, and filter the result")
 
     __rand__ = __and__
 

@@ -219,7 +219,7 @@ def cosine(matrix: Vectors, vector: Vectors, lengths: Floats | None = None) -> F
 def _vector(parts: BuildContext, settings: RetrieverConfig) -> Retriever:
     first, lift = settings.filters != "after_cut", VECTOR.values(settings)["lift"]
     if lift and settings.similarity != COSINE:
-        raise ConfigError(f"lift is {lift:g} and similarity {settings.similarity}; importance lifts cosines alone")
+        raise ConfigError(f"lift is {lift:g} but similarity is {settings.similarity}; lift needs cosine")
     if lift:
         return LayerRetriever(parts.store, parts.vectors("text"), first, lift)
     return VectorRetriever(parts.store, parts.vectors("text"), first, settings.similarity)

@@ -50,7 +50,7 @@ class Restriction:
             raise ConfigError(f"latency {quote(self.latency)} is not 0 or more; give milliseconds")
         if self.embedding_calls is not None and not 0 <= self.embedding_calls <= 100:
             calls = quote(self.embedding_calls)
-            raise ConfigError(f"embedding_calls {calls} is not 0 to 100; give how many of 100 queries may call")
+            raise ConfigError(f"embedding_calls {calls} is not 0 to 100; give calls per 100 queries")
 
     def __bool__(self) -> bool:
         return bool(self.target) or self.latency is not None or self.embedding_calls is not None
@@ -112,16 +112,16 @@ class Restriction:
         """ConfigError where it cannot be kept without labels, where only one configuration is known."""
         remedy = "label queries, or leave the restriction out"
         if self.latency is not None or self.embedding_calls is not None:
-            raise ConfigError(f"what a search costs is measured on labelled queries, and there are none; {remedy}")
+            raise ConfigError(f"the cost of a search needs labelled queries, and there are none; {remedy}")
         if attempt is not None and (lost := self.rejection_reason(attempt)):
             raise ConfigError(
-                f"without labels {attempt.effective} is all that is known, and {lost.facts['text']}; {remedy}"
+                f"without labels only {attempt.effective} is known, and {lost.facts['text']}; {remedy}"
             )
 
     def allowed(self, candidates: CandidateSet, space: Workspace | None, queries: Sequence[Query]) -> Bools:
         """bool[C]: the candidates that may be chosen; ConfigError where none is left."""
         if self.latency is not None and space is None:
-            raise ConfigError("over a recording nothing can be timed; leave --latency out")
+            raise ConfigError("a recording cannot be timed; leave --latency out")
         kept = np.zeros(len(candidates.grid), dtype=bool)
         took: dict[object, float] = {}
         starts = [*candidates.grid.starts.tolist()]
@@ -139,7 +139,7 @@ class Restriction:
             kept[begin:end] = self._expressed([partial(candidates.grid.config, row) for row in range(begin, end)])
         if not kept.any():
             raise ConfigError(
-                "nothing that was tried is what is asked for"
+                "no candidate meets the limits"
                 + (f"; there, {TARGETS[self.target].says}" if self.target else "; allow more")
             )
         return kept

@@ -1,8 +1,7 @@
 """The linear form of a recording when everything except the weights is fixed, which weight search works on.
 
 ``score(row) = sum over s of weights[s] * columns[s, row]``. The rows of a query ascend by entry id, or as
-`Plan.ties` says, so of two equal scores the smaller row index comes first. Columns are float64; the kernel makes
-its own float32 copy.
+`Plan.ties` says, so of two equal scores the smaller row index comes first. Columns are float64 (kernel: float32).
 """
 
 from __future__ import annotations
@@ -132,8 +131,8 @@ def forms(
     bare = np.flatnonzero(judgments.judged == 0)
     if len(bare):
         raise DataError(
-            f"query {quote(table.queries[bare[0]])} and {len(bare) - 1} others have no judgments, and a mean "
-            f"counts judged queries only; record the judged queries alone"
+            f"query {quote(table.queries[bare[0]])} and {len(bare) - 1} others have no labels; "
+            "record only labelled queries"
         )
     masked = table.at_depth(config.depths)
     for strategy in strategies:
@@ -195,7 +194,7 @@ def finished(table: SignalTable, plan: Plan, stages: Sequence[Stage]) -> tuple[P
             added = Branch(rows, (column,), (1.0,), str(stage))
             plan = Plan(plan.size, (*plan.branches, added) if rows.any() else plan.branches)
         else:
-            raise ConfigError(f"weights cannot be searched under the finish stage {quote(str(stage))}")
+            raise ConfigError(f"cannot search weights with the finish stage {quote(str(stage))}")
     return plan, limit
 
 

@@ -1,8 +1,7 @@
 """The discrete parameters of a search: everything that is tuned but its weights.
 
 A shape is a strategy with one choice of the parameters of its families (normalisation, k, threshold, half-life);
-a setting is a shape with a choice of depth. The weights of each setting are searched exactly; the settings
-themselves are listed.
+a setting is a shape with a choice of depth. Settings are listed; the weights of each are searched exactly.
 """
 
 from __future__ import annotations

@@ -235,9 +235,7 @@ class ModelLabels:
         Raises ConfigError for a recording and for lists, which have nothing of the other queries.
         """
         if source.space is None or used is None:
-            raise ConfigError(
-                "labels of a model need live search and a configuration as --current; leave out --model-labels"
-            )
+            raise ConfigError("--model-labels needs live search and a configuration as --current; leave it out")
         if not self.agreement["counts"] or source.dataset.sampled == "duel":
             return None
         asked = [

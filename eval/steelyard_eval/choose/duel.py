@@ -64,8 +64,7 @@ def build_pair_selection(
 ) -> PairSelection:
     """The contest of contenders by label over pairs.
 
-    The embedder's class decides what is known beforehand. `sha256` is that of the data set: a public collection
-    says nothing about itself.
+    The embedder's class decides what is known beforehand. `sha256` excludes this data set from the prior.
     """
     table, kind = public_table(), class_of(model)
     others = table.others(sha256)

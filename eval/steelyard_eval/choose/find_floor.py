@@ -109,8 +109,8 @@ def find_floor(
     added = searched.retrievers.keys() - config.retrievers.keys()
     if added and ranks_candidates(config.effective):
         raise ConfigError(
-            f"{config.name} ranks whatever any retriever finds, so {', '.join(sorted(added))}, which the floor "
-            "reads, would change its lists; leave the floor out"
+            f"the floor reads {', '.join(sorted(added))}, which would change the results of {config.name}; "
+            "leave the floor out"
         )
     queries = [query for query in dataset.split(None) if query.id in dataset.qrels or not query.answerable]
     bare = replace(searched, finish=without_floors(config.finish))

@@ -28,8 +28,7 @@ class Place:
     """One row: a configuration with its metrics on every query, float64[Q] each.
 
     `tuned` is true where it was chosen among the candidates of its family on these very queries, so its values are
-    optimistically biased. `embedded` counts the queries that live search would embed; None where that cannot be
-    known.
+    optimistically biased. `embedded` counts the queries that live search would embed, None if unknown.
     """
 
     label: str

@@ -3,8 +3,7 @@
 `public.json` holds means of nDCG@10, a row a contender and a column a collection, for each class of embedders
 that was measured, and what the places of an entry say of its relevance: all that can be said where nothing is
 labelled. `priors.npz` holds, for every configuration laid out around the common strategies, its mean over the
-collections, and the variance of its difference to a few common current ones. Nothing is there of texts; `make
-priors` writes both.
+collections, and the variance of its difference to a few common current ones. It has no texts (`make priors`).
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def recommend(
         used = read_current(_default(source) if current is None else current, size, source)
     config = used.config if isinstance(used, Contender) else None
     if one and len(queries) < 2:
-        raise ConfigError(f"{dataset.called}: tuning needs two judged queries at least; add some")
+        raise ConfigError(f"{dataset.called}: tuning needs at least two labelled queries; add some")
     if len(queries) < 2:
         return _unlabelled(source, size, used.label, config, now, restriction)
     if one is None:
@@ -138,7 +138,7 @@ def _default(source: Source) -> str:
     if source.lists is None:
         return source.dataset.today
     raise ConfigError(
-        "a recording of lists of other engines does not tell which of them is used today; name it with --current: "
+        "this recording of lists does not say what you use today; name it with --current: "
         f"{', '.join(source.lists)}, a strategy over them, or a TREC run"
     )
 

@@ -81,8 +81,7 @@ class Expectation:
     collections its 95% intervals covered 97%: docs/evidence/tuning.md.
 
     `exact` gives the differences of one candidate, float64[n]; by default the matrix does. `same` says whether one
-    is what is used today on another scale, which is no rival. `always`: every fold has a choice, also where none
-    is expected to gain.
+    is what is used today on another scale, which is no rival. `always`: every fold has a choice.
     """
 
     scored: Scored

@@ -32,17 +32,16 @@ def check(
     embedder: str = "auto",
     seed: int = 0,
 ) -> None:
-    """Validate a data set and report every fault at once.
+    """Validate a data set and report all faults at once.
 
-    Where dataset.json holds the hashes of files, a file that changed is a fault.
+    If dataset.json holds hashes of files, a changed file is a fault.
 
     Parameters
     ----------
-    accept: Take files that were changed on purpose: renew their hashes, and say what changed.
-    known_items: Ask for 200 entries by a sentence of each. What is not found names broken indexing; it says
-        nothing of quality.
-    current: What --known-items asks; the data set's own, else bm25, by default.
-    seed: Of the entries that --known-items asks for.
+    accept: Accept changed files: renew their hashes, and list the changes.
+    known_items: Search for 200 entries by one sentence of each. Misses indicate broken indexing, not low quality.
+    current: Contender that --known-items searches with (default: the system in dataset.json, else bm25).
+    seed: Seed of the sample of --known-items.
 
     Examples
     --------
@@ -62,20 +61,20 @@ def check(
 @command(Workbench.compare, load, leave="contenders timed queries qrels vectors text_for_embedding")
 @standing
 def compare(dataset: str, contender: tuple[str, ...] = (), *, out: str | None = None, **options: Handed) -> None:
-    """Compare systems, strategies, weights files, runs, endpoints.
+    """Compare systems, strategies, weights files, runs and endpoints.
 
-    They are compared on the judged queries of a split; where no query has judgments, how far their lists agree.
+    compare measures contenders on the labelled queries of a split. Without labels, it shows how far lists agree.
 
     A CONTENDER is a system (echovault:shipped), a strategy (rrf(bm25, vector)), a weights file (*.json), a TREC
     run (*.run), a search endpoint (http://localhost:8000/search?q={query}&limit={limit}) or a tool of an MCP
-    server (mcp:COMMAND#TOOL), which is started for it; LABEL= may precede it. After # an endpoint's address may
-    have ids=PATH (JMESPath) and body=JSON, sent by POST; after a tool &ids=, &arguments=.
+    server that steelyard starts (mcp:COMMAND#TOOL). LABEL=CONTENDER names it. An endpoint takes #ids=PATH
+    (JMESPath) and body=JSON (for POST) after its address; a tool takes &ids= and &arguments=.
 
-    With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
+    With --verify, the exit code is 2 if a value differs from that of ir_measures by more than 1e-9.
 
     Parameters
     ----------
-    out: Write the JSON document to this file, for `steelyard report`; the means as .tex or .parquet.
+    out: Write the JSON document to this file, for `steelyard report`. A .tex or .parquet file gets the means.
 
     Examples
     --------
@@ -104,10 +103,10 @@ def compare(dataset: str, contender: tuple[str, ...] = (), *, out: str | None = 
 def explain(
     dataset: str, query_id: str | None = None, configuration: str | None = None, **options: Handed
 ) -> None:
-    """Explain one query, signal by signal, and what another contender changes.
+    """Explain the results of one query, signal by signal, and what another contender changes.
 
-    The CONFIGURATION is by default what dataset.json names as `system`, else bm25. Without a QUERY_ID: its worst
-    queries, or those on which it loses most --against another.
+    The default CONFIGURATION is the system in dataset.json, else bm25. Without a QUERY_ID, explain lists the worst
+    queries of the CONFIGURATION. With --against, it lists the queries on which the CONFIGURATION loses most.
 
     Examples
     --------
@@ -136,23 +135,23 @@ def explain(
         again = shell_command(
             "explain", data, asked, today, options={"--against": against, "--entry": entry, **typed}
         )
-        raise click.UsageError(f"--entry explains an entry for one query; name it: {again}")
+        raise click.UsageError(f"--entry needs a QUERY_ID; name one: {again}")
     document = worst(bench, [today, against] if against else [today], limit, typed)
     put(document, listed(document, data))
 
 
 @command()
 def runs(dataset: str, run: int | None = None, other: int | None = None, *, trend: str | None = None) -> None:
-    """List what was measured so far, and what changed.
+    """List past runs, and what changed between them.
 
-    Each run has the value of what it chose, else of its only weights file, else of the best; the last column has
-    the run before it of the same metric and split, and what changed since. With RUN and OTHER: the difference
-    between the two, query by query, and what changed. Runs are kept in .steelyard/runs.db beside the data set,
-    with ids and numbers and without texts; STEELYARD_RUNS=off keeps none.
+    The value of a run is that of its choice, else of its only weights file, else of its best contender. The last
+    column compares it with the previous run that has the same metric and split. With RUN and OTHER, runs shows how
+    the two differ, query by query. Steelyard stores runs in .steelyard/runs.db in the data set, as ids and numbers
+    without texts. STEELYARD_RUNS=off stores none.
 
     Parameters
     ----------
-    trend: Show this metric alone over time, such as nDCG@10.
+    trend: Show only this metric over time, such as nDCG@10.
 
     Examples
     --------
@@ -165,7 +164,7 @@ def runs(dataset: str, run: int | None = None, other: int | None = None, *, tren
     from steelyard_eval.recording.history import Runs, describe_comparison
 
     if (run is None) != (other is None):
-        raise click.UsageError("name two runs to compare, or none to list all")
+        raise click.UsageError("runs takes two runs to compare, or none to list all")
     report = validate(dataset, log=False)
     data = report.dataset or validate(dataset, log=False, sealed=False).dataset or load_dataset(dataset)
     for fault in report.faults:  # such as files that are no longer those whose hashes dataset.json holds
@@ -183,13 +182,13 @@ def runs(dataset: str, run: int | None = None, other: int | None = None, *, tren
 
 @command()
 def report(results: str, *, out: str = "reports/report") -> None:
-    """Write HTML, Markdown and JSON from a result.
+    """Write a result as HTML, Markdown and JSON.
 
-    RESULTS is the document of compare, recommend, tune, gate or learn (--json).
+    RESULTS is the JSON document of compare, recommend, tune, gate or learn (--json).
 
     Parameters
     ----------
-    out: The folder.
+    out: Folder of the report.
 
     Examples
     --------

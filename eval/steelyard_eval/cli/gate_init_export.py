@@ -23,7 +23,7 @@ def gate(
     *,
     baseline: str = "reports/baseline.json",
     update: bool = False,
-    because: str = "",
+    reason: str = "",
     accept_worse: bool = False,
     strict: bool = False,
     markdown: str | None = None,
@@ -34,31 +34,30 @@ def gate(
     intents: str | None = None,
     **options: Handed,
 ) -> None:
-    """Say whether search got worse since the committed baseline.
+    """Test whether search got worse since the committed baseline.
 
-    The verdict is pass, fail, inconclusive or mismatch. Without a CONTENDER everything that the baseline names is
-    gated. Exit codes: 0 fine, 1 search got worse, 2 the data or the labels are not those of the baseline or a file
-    is broken, 3 inconclusive under --strict. With --update the baseline is written instead, and nothing is written
-    where that would hide a decline.
+    The verdict is pass, fail, inconclusive or mismatch. Without a CONTENDER, gate tests all contenders of the
+    baseline. Exit codes: 0 fine; 1 search got worse; 2 data or labels differ from the baseline's, or a file is
+    broken; 3 inconclusive (--strict). --update writes the baseline instead, unless that would hide a decline.
 
     Parameters
     ----------
-    baseline: The committed file.
-    update: Write a new baseline of the contenders, else of those it names.
-    because: Why the baseline is updated; it keeps that.
-    accept_worse: Update although search got worse, or a contender is dropped.
-    strict: Exit with 3 where the labels are too few to tell.
+    baseline: Baseline file, which you commit.
+    update: Write a new baseline of the contenders (default: those of the old baseline).
+    reason: Reason for the update; the baseline stores it.
+    accept_worse: Update even if search got worse or a contender is dropped.
+    strict: Exit with 3 if the labels are too few to decide.
     markdown: Write Markdown for a pull request to this file.
     junit: Write JUnit XML to this file.
-    github: Annotate, and write the summary of the step, in GitHub Actions.
+    github: In GitHub Actions, write annotations and the summary of the step.
     out: Write the JSON document to this file, for `steelyard report`.
-    embedder: By default that of the weights named, else the baseline's own, else auto.
+    embedder: Source of the vectors (default: that of the weights files, else of the baseline, else auto).
 
     Examples
     --------
     steelyard gate mine
     steelyard gate mine search-weights.json --strict
-    steelyard gate mine --update --because "the new weights of March"
+    steelyard gate mine --update --reason "the new weights of March"
     """
     from steelyard_eval.cli.gate_outputs import GateOutputs
     from steelyard_eval.datasets import load as load_dataset
@@ -74,7 +73,7 @@ def gate(
         taken = embedder_of(data, embedder or "auto", named or ())
         own = Gate.of(data, baseline, embedder or (taken if taken != "auto" else None), **options)
         if update:
-            _update(own, named, because, accept_worse)
+            _update(own, named, reason, accept_worse)
             return
         gating = check(own, named)
         keep(data, gating.result)
@@ -86,11 +85,11 @@ def gate(
         sys.exit(code)
 
 
-def _update(own: Gate, named: list[str] | None, because: str, accept_worse: bool) -> None:
+def _update(own: Gate, named: list[str] | None, reason: str, accept_worse: bool) -> None:
     from steelyard_eval.common.console import wrapped
     from steelyard_eval.gate.gate import update
 
-    gating, copy = update(own, named, because=because, accept_worse=accept_worse)
+    gating, copy = update(own, named, reason=reason, accept_worse=accept_worse)
     document: dict[str, Any] = {"files": [str(own.path)], "gate": gating and gating.record}
     document |= {"replaced": str(copy)} if copy else {}
     lines = [wrapped(gating.sentence)] if gating else []
@@ -111,20 +110,19 @@ def init(
     pool: str | None = None,
     install: str = "",
 ) -> None:
-    """Write a first baseline, and a workflow that gates changes.
+    """Write a first baseline, and a workflow that gates pull requests.
 
-    Without DATASET the only data set in or below the working directory is used. dataset.json, a first baseline and
-    a workflow that gates every pull request are written. Files that exist are kept; to dataset.json only what
-    --sampled and --pool say is added.
+    The default DATASET is the only data set in or below the working directory. init writes dataset.json, a first
+    baseline and a workflow. It keeps files that exist, and adds only --sampled and --pool to dataset.json.
 
     Parameters
     ----------
-    current: What you use today; by default search-weights.json, else what dataset.json names, else bm25.
-    baseline: The committed file.
-    workflow: The file for GitHub Actions.
-    sampled: How the labelled queries were drawn, for a dataset.json that does not say it.
-    pool: What was judged: "complete", or the contenders whose first ten were, separated by commas.
-    install: What the workflow installs: git+https://...@COMMIT, a file by https with #sha256=..., or a path here.
+    current: What you use today (default: search-weights.json, else the system in dataset.json, else bm25).
+    baseline: Baseline file, which you commit.
+    workflow: Workflow file for GitHub Actions.
+    sampled: How the labelled queries were selected, if dataset.json does not say so.
+    pool: Labelled results: "complete", or the contenders whose top 10 were labelled, separated by commas.
+    install: Package for the workflow: git+https://...@COMMIT, a file by https with #sha256=..., or a path here.
 
     Examples
     --------
@@ -145,13 +143,12 @@ def init(
 
 @command()
 def export(configuration: str, *, to: str, out: str | None = None) -> None:
-    """Translate a search-weights.json, a system or a strategy for another system.
+    """Translate a weights file, a system or a strategy for another system.
 
     Parameters
     ----------
-    to: One of echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate and
-        qdrant.
-    out: Write the document to this file, instead of stdout.
+    to: echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate or qdrant.
+    out: Write the document to this file instead of stdout.
 
     Examples
     --------

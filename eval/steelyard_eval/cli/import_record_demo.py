@@ -30,18 +30,18 @@ def import_(
     set_: tuple[str, ...] = (),
     list_: bool = False,
 ) -> None:
-    """Read the store of another program into a data set.
+    """Import the store of another program as a data set.
 
-    SOURCE is a file or a folder, or the name of a kind, whose own place is then looked up. A folder alone that an
-    import made is imported again, from the same place. The weights file of system-spec-kit
-    (configs/search-weights.json) becomes a weights file OUT.
+    SOURCE is a file, a folder, or a kind; import knows where programs of that kind keep their store. To update an
+    imported data set, name only its folder. From the weights file of system-spec-kit
+    (configs/search-weights.json), import makes a weights file OUT.
 
     Parameters
     ----------
-    kind: The kind of store, where it is not to be recognised; see --list.
-    map_: FIELD=COLUMN: the column or key that stands for a field of entries, such as text=content.
-    set_: sql=SELECT: of an SQLite file the rows that are the entries.
-    list_: Show the kinds, and where each program keeps its store.
+    kind: Kind of store, if import does not recognise it; see --list.
+    map_: FIELD=COLUMN: read this field of entries from this column or key, such as text=content.
+    set_: sql=SELECT: select the rows of an SQLite file to import as entries.
+    list_: List the kinds, and where each program keeps its store.
 
     Examples
     --------
@@ -55,15 +55,14 @@ def import_(
         return
     if source is None or (out is None and not (Path(source) / "dataset.json").is_file()):
         raise click.UsageError(
-            "name the SOURCE and the folder OUT that is written, or the folder of an earlier import alone; --list "
-            "shows the kinds"
+            "name SOURCE and the folder OUT to write, or only the folder of an earlier import; kinds: --list"
         )
     import msgspec  # at the top it would take a tenth of the time of --help
 
     importing = extension("importers")
     if out is None:
         if kind or map_ or set_:
-            raise click.UsageError(f"{source} remembers how it was imported; name the SOURCE to change that")
+            raise click.UsageError(f"{source} stores how it was imported; name SOURCE and OUT to change that")
         _tell(importing.refresh(source))
     elif config := _weights(source):
         from steelyard_eval.choose.answer import write_weights
@@ -135,15 +134,14 @@ def record(
     rerank: Literal["top", "all"] = "top",
     **options: Handed,
 ) -> None:
-    """Save what retrievers return, to compare and tune on later.
+    """Save the results of retrievers, to compare and tune on later.
 
-    The signal tables of systems go to a folder for each under OUT.
+    record writes the signal table of each system to its own folder under OUT.
 
     Parameters
     ----------
     runs: NAME=CONTENDER,...: record lists of other engines (TREC runs, URLs) into OUT instead.
-    rerank: Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be
-        replayed.
+    rerank: Candidates that a re-ranker scores: top (those that systems read), or all, to replay any top.
 
     Examples
     --------
@@ -161,13 +159,13 @@ def record(
 
 @command()
 def demo(*, out: str = "reports/demo") -> None:
-    """Do the main job on the data set that comes with the package.
+    """Run recommend on the data set that comes with the package.
 
-    It recommends, and writes the report and the weights.
+    demo writes the report and the weights.
 
     Parameters
     ----------
-    out: The folder of all files.
+    out: Folder of all files.
 
     Examples
     --------

@@ -30,18 +30,18 @@ def index(
 ) -> None:
     """Build or update a vault: entries, indexes, vectors.
 
-    DATASET is a data set, or a store that import reads. --embedder adds a model to those the vault already has.
-    After a change of model, dimension or tokenizer `steelyard index VAULT --rebuild` makes keyword indexes and
-    vectors anew: of all models of the vault, or with --embedder of that one, which alone is kept.
+    DATASET is a data set, or a store that import reads. --embedder adds a model to the vault. After a change of
+    model, dimension or tokenizer, run `steelyard index VAULT --rebuild`. It rebuilds the keyword indexes and the
+    vectors of all models. With --embedder, it keeps only that model.
 
     Parameters
     ----------
-    embedder: By default the vault's own, or lsa for a new vault; those but lsa and none need an extra.
-    rebuild: Rebuild all keyword indexes and vectors of the vault, which is named alone.
-    weights: Add the vectors that this weights file searches, and no others; --embedder names another model.
-    prune: Remove entries of the vault that are not in the data set.
-    layers: Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL.
-    hnsw: Make HNSW indexes in the database, for search --set hnsw=EF, and print what they find and how fast.
+    embedder: Embedder (default: the vault's, or lsa for a new vault). All but lsa and none need an extra.
+    rebuild: Rebuild all keyword indexes and vectors of a vault; name only the vault.
+    weights: Add only the vectors that this weights file searches. --embedder overrides its model.
+    prune: Remove entries from the vault that are not in the data set.
+    layers: Source of missing abstracts and overviews: extractive (the text), or llm (a model at LLM_BASE_URL).
+    hnsw: Build HNSW indexes in the database, for search --set hnsw=EF, and print their recall and speed.
 
     Examples
     --------
@@ -57,13 +57,13 @@ def index(
 
     if rebuild:
         if vault or weights or prune or hnsw or layers != "none":
-            raise click.UsageError("--rebuild takes the vault alone, with --embedder or --tenant")
+            raise click.UsageError("--rebuild takes only the vault, --embedder and --tenant; leave out the rest")
         vault = vault_file(dataset, tenant)
         rebuilt = reindex_vault(vault, embedder)
         put(rebuilt, f"{vault}: {counts_text(rebuilt)}")
         return
     if vault is None:
-        raise click.UsageError("name the DATASET and the VAULT that is written, or a vault alone with --rebuild")
+        raise click.UsageError("name DATASET and the VAULT to write, or only a vault with --rebuild")
     data = open_dataset(dataset)
     vault = vault_file(vault, tenant)
     config = SearchConfig.load(weights) if weights else None
@@ -74,14 +74,14 @@ def index(
     put(counts, "\n\n".join([f"{vault}: {counts_text(counts)}", *map(measured, counts.get("hnsw", ()))]))
 
 
-@click.group(short_help="Read a vault, and log acts: get, list, context, act.")
+@click.group(short_help="Read a vault, and log actions: get, list, context, act.")
 def vault() -> None:
-    """Read a vault file, and log what was done with what a search found."""
+    """Read a vault, and log actions on search results."""
 
 
 @command(narrowed, leave="filter_ set_")
 def get(vault: str, id_: tuple[str, ...], *, scope: tuple[str, ...] = (), tenant: str | None = None) -> None:
-    """Print whole entries by id, including details.
+    """Print full entries by id, with details.
 
     Examples
     --------
@@ -96,11 +96,11 @@ def get(vault: str, id_: tuple[str, ...], *, scope: tuple[str, ...] = (), tenant
 
 @command(narrowed, leave="set_")
 def list_(vault: str, *, limit: int | None = None, tenant: str | None = None, **options: Handed) -> None:
-    """List every entry that passes the filters, newest first.
+    """List all entries that pass the filters, newest first.
 
     Parameters
     ----------
-    limit: How many; all by default.
+    limit: Number of entries (default: all).
 
     Examples
     --------
@@ -127,13 +127,13 @@ def context(
     tenant: str | None = None,
     **options: Handed,
 ) -> None:
-    """Print relevant entries, filled up with recent ones.
+    """Print relevant entries, then recent ones.
 
-    Without a QUERY, only recent ones.
+    Without a QUERY, context prints only recent entries.
 
     Parameters
     ----------
-    limit: How many entries; the weights file's, or 10.
+    limit: Number of entries (default: the weights file's limit, else 10).
 
     Examples
     --------
@@ -163,17 +163,17 @@ def act(
     vault: str | None = None,
     grade: Literal["again", "hard", "good", "easy"] = "good",
 ) -> None:  # fmt: skip
-    """Log what was done with the entries of a search.
+    """Log an action on the results of a search.
 
-    The search is one that `steelyard search --log LOG` has logged. `--action reviewed --vault VAULT` also writes
-    the review to the entries, which are then forgotten more slowly (signal retrievability).
+    First log the search with `steelyard search --log LOG`. `--action reviewed --vault VAULT` also updates the
+    stability of the entries in the vault, by FSRS (signal retrievability).
 
     Parameters
     ----------
-    action: What was done.
-    client: Who acts, as a name that stays the same.
-    vault: The vault of the entries, for --action reviewed: their stability in it changes by FSRS.
-    grade: Of a review.
+    action: Action to log.
+    client: Stable name of the person or program that acts.
+    vault: Vault of the entries, for --action reviewed.
+    grade: Grade of the review.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def act(
     from steelyard.stores.sqlite import open_vault
 
     if (action == "reviewed") != (vault is not None):
-        raise click.UsageError("--action reviewed and --vault go together: a review is written to the entries")
+        raise click.UsageError("--action reviewed and --vault need each other; add what is missing")
     document: dict[str, object] = {"query_id": query_id, "action": action, "entries": list(entry_id)}
     with ExitStack() as stack:  # the transaction keeps nothing where the log cannot be written
         if vault is not None:
@@ -203,9 +203,9 @@ for one in (get, list_, context, act):
 
 @command()
 def doctor(vault: tuple[str, ...] = ()) -> None:
-    """Check this machine, and vault files page by page.
+    """Check this machine, and every page of vault files.
 
-    Versions, SQLite, extras, folders, fonts.
+    doctor checks versions, SQLite, extras, folders and fonts.
 
     Examples
     --------

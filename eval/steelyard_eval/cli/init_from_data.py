@@ -105,7 +105,7 @@ def start(
         if others not in ("", dataset.name):
             told = f"{WEIGHTS} was chosen on the data set {quote(others)}, so it is not taken"
             notices.append(f"{told}; --current {WEIGHTS} takes it")
-        update(gate, given, because="the first baseline")
+        update(gate, given, reason="the first baseline")
     else:
         _check_own(gate.baseline, gate)
         labels = [contender.label for contender in gate.baseline.contenders]
@@ -152,7 +152,7 @@ def _check_own(old: Baseline, gate: Gate) -> None:
     if old.dataset != name and gate.differing:
         other = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "other"
         raise ConfigError(
-            f"{shell_word(gate.path)} gates {quote(old.dataset)}, not {quote(name)}; for a gate of its own "
+            f"{shell_word(gate.path)} gates {quote(old.dataset)}, not {quote(name)}; to gate both, "
             f"add --baseline {BASELINE.with_stem(f'baseline.{other}')} --workflow {WORKFLOW.with_stem(other)}"
         )
 
@@ -171,15 +171,15 @@ def _check_paths(place: Path, baseline: Path, current: Given | None) -> None:
     for path in (place, baseline):
         if not _PLAIN.fullmatch(str(path)):
             raise ConfigError(
-                f"{quote(str(path), PATH_WIDTH)} cannot stand in a workflow; use letters, digits, ., -, _ and /"
+                f"a workflow cannot contain {quote(str(path), PATH_WIDTH)}; use letters, digits, ., -, _ and /"
             )
     naming = Naming.of_baseline(baseline)  # it names files of its folder alone
     for asked in read_contenders(current) if current is not None else ():
         if asked.one.kind in FILES.values() and not naming.holds(asked.written):
             where = quote(str(naming.folder.resolve()), PATH_WIDTH)
             raise ConfigError(
-                f"{quote(asked.written, PATH_WIDTH)} lies outside {where}, and a gate opens only files in there; "
-                "copy it there, or run steelyard init in a folder that holds both"
+                f"{quote(asked.written, PATH_WIDTH)} is outside {where}, and a gate opens only files inside it; "
+                "copy the file there, or run steelyard init in a folder that holds both"
             )
 
 
@@ -189,7 +189,7 @@ def _asked(current: Given | None) -> str:
         return ""
     keyed = isinstance(contender, ListContender) and MASK in contender.source
     if not isinstance(current, str) or keyed or extension("endpoints").holds_key(current) or "${{" in current:
-        raise ConfigError("an endpoint with a key cannot stand in a workflow; gate it by `steelyard gate` alone")
+        raise ConfigError("a workflow cannot contain an endpoint with a key; run `steelyard gate` yourself")
     return current
 
 

@@ -23,15 +23,15 @@ from steelyard_eval.notebook.label.screen import Screen
 from steelyard_eval.notebook.label.session import Session
 
 
-def by_model(person: Session, most: int, yes: bool) -> None:
+def by_model(person: Session, max_pairs: int, yes: bool) -> None:
     """Let a model judge pairs of the same pool, after its cost is told, and say how far both agree."""
     by_model = extension("model_judge")
     chat = by_model.opened(engine_extension("network").chat_of(os.environ))
     session = by_model.ModelSession(person.pool, person.folder, by_model.judge_name(chat))
-    asked = by_model.cost(session, most)
+    asked = by_model.cost(session, max_pairs)
     click.echo(f"{chat.name}: {asked}", err=True)
     if asked.pairs and (yes or (sys.stdin.isatty() and click.confirm("ask it?", err=True))):
-        by_model.ask(session, chat, most)
+        by_model.ask(session, chat, max_pairs)
     judged = by_model.judged_by_person(person.pool.dataset, person.given)
     agreement = by_model.model_agreement(judged, session.given)
     document = {"judge": session.judge, "given": len(session.given), "file": str(session.file), **asdict(asked)}

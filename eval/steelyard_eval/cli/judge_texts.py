@@ -28,7 +28,7 @@ KEYS = (
     "  ".join((*(f"{grade} {meaning}" for grade, meaning in enumerate(MEANING)), "x cannot say")),
     "j k entry  h l query  z nothing answers it  u undo  n note  m more  q quit",
 )
-OPENS = {"out", "judge", "random", "duel", "from_log", "feedback", "second_to", "split", "embedder", "seed"}
+OPENS = {"out", "judge", "random", "pairs", "from_log", "feedback", "second_judge_of", "split", "embedder", "seed"}
 """Options that say which session is opened."""
 MAX_NAMED_LABELS = 3
 """Labels of a kind that are named where there are no more."""
@@ -117,7 +117,7 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         what = "first renew the gate's baseline, which is of other labels (till then the gate stops)"
         # weights later: the gate refuses both at once
         yield step_text(
-            what, shell_command("gate", dataset, options={"--update": True, "--because": "new labels"}) or ""
+            what, shell_command("gate", dataset, options={"--update": True, "--reason": "new labels"}) or ""
         )
         first = "then "
     decide = deciding(dataset)

@@ -1,8 +1,7 @@
-"""The command line: its errors and exit codes. The commands stand in the modules of its groups.
+"""The command line: its errors and exit codes. Each group of commands has a module.
 
-With ``--json`` a command prints one JSON document on stdout and nothing else. Progress and warnings
-go to stderr. Exit codes: 0 fine, 1 search got worse (`gate`), 2 usage or bad input, 3 inconclusive under
-`--strict`, 4 environment.
+With ``--json``, stdout gets one JSON document and nothing else; stderr gets progress and warnings. Exit codes:
+0 fine, 1 search got worse (`gate`), 2 usage or bad input, 3 inconclusive (`--strict`), 4 environment.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def _say(kind: str, message: str) -> None:
 _NO_ROOM = ("failed to map segment", "can't start new thread")
 """What the system says of a library, or a thread, that finds no memory."""
 
-_MEMORY_ENDED = "this takes more memory than a command may; allow more with --memory, or give it less"
+_MEMORY_ENDED = "the command ran out of memory; allow more with --memory, or use less data"
 
 
 def _took_all_memory(error: BaseException) -> bool:
@@ -149,8 +148,8 @@ class _Main(click.Group):
         """A name that is no command is answered by what does it."""
         if any(map(_SECRET.match, args)):  # before any message repeats it
             raise ConfigError(
-                "the address of the database holds a password, and arguments are kept in files and lists of "
-                "processes; set PGPASSWORD, or write it to ~/.pgpass"
+                "the address of the database holds a password, which files and process lists would show; "
+                "put it in PGPASSWORD or ~/.pgpass instead"
             )
         typed = args[0]
         if typed not in self.commands and not typed.startswith("-"):
@@ -191,7 +190,7 @@ class _Main(click.Group):
             if was_interrupted(error) or _took_all_memory(error):
                 raise
             tell(traceback.format_exc())
-            _say("error", "this is a fault of steelyard; please report it with the lines above")
+            _say("error", "this is a bug in steelyard; please report it with the lines above")
             ctx.exit(MachineError.exit_code)
 
 
@@ -211,7 +210,7 @@ def _hush(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         LOGGER.setLevel(logging.ERROR)
 
 
-MEMORY = "The most memory to take, such as 2G; three quarters of the machine's by default."
+MEMORY = "Use at most this much memory, such as 2G (default: three quarters of the machine's)."
 
 
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -221,11 +220,11 @@ MEMORY = "The most memory to take, such as 2G; three quarters of the machine's b
 @click.option(
     "-q", "--quiet", is_flag=True, expose_value=False, callback=_hush, help="Print only errors on stderr."
 )
-@click.option("-v", "--verbose", is_flag=True, help="Print every row, table and note of an answer.")
+@click.option("-v", "--verbose", is_flag=True, help="Print all rows, tables and notes.")
 def main(json: bool, verbose: bool) -> None:
-    """Find the hybrid-search strategy and the weights that are right for a memory, and prove it.
+    """Choose a hybrid-search strategy and its weights for your data, and test the gain.
 
-    The options below may stand behind any command. COMMAND --help has the options of a command, with examples.
+    Every command takes these options. `steelyard COMMAND --help` lists the command's own options, with examples.
     """
 
 

@@ -79,7 +79,7 @@ TYPES: dict[str, click.ParamType[Any]] = {
     "strategy": Name("strategy"),
     **dict.fromkeys(("metric", "metrics", "trend"), Name("metric")),
     **dict.fromkeys(("budget", "share"), click.FloatRange(0, 1)),
-    **dict.fromkeys(("run", "other", "most"), click.IntRange(1)),
+    **dict.fromkeys(("run", "other", "max_pairs"), click.IntRange(1)),
     "embedder": EmbedderName(),
     "embedding_calls": click.FloatRange(0, 100),
     "filter_": Name("field=value"),
@@ -232,9 +232,9 @@ def pairs(texts: Sequence[str], option: str, known: Collection[str] = ()) -> dic
     for text in texts:
         name, given, value = (part.strip() for part in text.partition("="))
         if not (name and given and value):
-            raise click.BadParameter(f"{text!r} is no pair; write NAME=VALUE", param_hint=option)
+            raise click.BadParameter(f"{text!r} is not a pair; write NAME=VALUE", param_hint=option)
         if known and name not in known:
-            raise click.BadParameter(f"there is no setting {quote(name)}{nearest(name, known)}", param_hint=option)
+            raise click.BadParameter(f"unknown setting {quote(name)}{nearest(name, known)}", param_hint=option)
         found[name] = value
     return found
 

@@ -49,10 +49,10 @@ def _choose(
 
     Parameters
     ----------
-    out: The weights file that is written.
-    for_: Choose only what this system expresses, so that `steelyard export` writes it for that.
-    report: Write HTML, Markdown and JSON to this folder.
-    floor: Also find the score below which nothing is shown, so that this promise holds: lost=10%, false, or both.
+    out: Weights file to write.
+    for_: Choose only what this system can express, so that `steelyard export` can write it.
+    report: Write the report as HTML, Markdown and JSON to this folder.
+    floor: Also find a score threshold that keeps this promise: lost=10%, false=5%, or both.
     """
     from steelyard.base.files import regular_target
 
@@ -73,12 +73,13 @@ _LEFT = "only timed target queries qrels vectors text_for_embedding"
 @command(_choose, Workbench.recommend, load, leave=f"weights_only {_LEFT}")
 @standing
 def recommend(dataset: str, **options: Handed) -> None:
-    """Say which strategy and which weights to use, and why.
+    """Recommend a strategy and weights, and say why.
 
-    Every family and system is tuned over all signals of the data set. Under ship the file holds what was chosen,
-    under keep what you use today. Under try there are two files beside it: *.current.json, what you use today, and
-    *.try.json, what to try; so there are under keep where what you use today may not be chosen (--for, --latency,
-    --embedding-calls). Ctrl-C decides on what was tried so far, of which nothing ships; the exit code is 130.
+    recommend tunes every family and system over all signals of the data set. If the verdict is ship, the weights
+    file has the choice. If it is keep, the file has what you use today. If it is try, recommend writes two files
+    instead: *.current.json (what you use today) and *.try.json (what to try). It also writes these two for keep if
+    what you use today does not meet --for, --latency or --embedding-calls. Ctrl-C ends the search early: nothing
+    ships then, and the exit code is 130.
 
     Examples
     --------
@@ -92,10 +93,10 @@ def recommend(dataset: str, **options: Handed) -> None:
 @command(_choose, Workbench.recommend, load, leave=_LEFT)
 @standing
 def tune(dataset: str, strategy: str, **options: Handed) -> None:
-    """Choose the settings and weights of one strategy.
+    """Tune the settings and weights of one strategy.
 
-    STRATEGY is a system, a strategy or a weights file, and is what you use today unless --current names another.
-    It is tuned on the split train where there is one, not on test. Files and verdicts are those of `recommend`.
+    STRATEGY is a system, a strategy or a weights file. It is also what you use today, unless --current names
+    another. tune uses the split train if there is one, and never test. Files and verdicts are as for `recommend`.
 
     Examples
     --------
@@ -121,20 +122,20 @@ def learn(
 ) -> None:
     """Learn weights from a feedback log.
 
-    Corrects for what was shown and where. With --from the log is first read from what another program keeps:
-    sessions of coding agents, traces, exports. Nothing leaves this machine, and the log that is written holds ids,
-    places, scores and acts, and no text of what was read.
+    learn corrects for which results were shown, and where. With --from, it first makes the log from the files of
+    another program: sessions of coding agents, traces, exports. Nothing leaves this machine. That log holds ids,
+    places, scores and actions, but no texts of entries.
 
-    Under ship the file has the learned weights, under keep the current ones. Under try there are two files beside
-    it, *.current.json and *.try.json.
+    If the verdict is ship, the weights file has the learned weights; if it is keep, the current ones. If it is
+    try, learn writes *.current.json and *.try.json instead.
 
     Parameters
     ----------
-    from_: KIND or KIND:PATH, what is read first (transcripts, otel, openinference, ubi): a file or folder, else
-        where its program keeps it.
-    dry_run: Of --from: print what would be written, and write nothing.
-    out: The weights file that is written.
-    floor: Also find the score below which nothing is shown, so that this promise holds: lost=10%, false, or both.
+    from_: Make the log from KIND or KIND:PATH. KIND is transcripts, otel, openinference or ubi. PATH is a file or
+        folder (default: where that program keeps it).
+    dry_run: With --from, print what would be written, and write nothing.
+    out: Weights file to write.
+    floor: Also find a score threshold that keeps this promise: lost=10%, false=5%, or both.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def learn(
         log = use.held
         note(str(use))
     elif dry_run or keep_queries:
-        raise click.UsageError("--dry-run and --keep-queries are about --from KIND[:PATH]; name what is read")
+        raise click.UsageError("--dry-run and --keep-queries need --from KIND[:PATH]; add it")
     result = bench.learn(log, rule=rule, **options)
     result, floors = _floored(result, bench, floor)
     result, files = result.saved(out, bench.dataset)
@@ -171,37 +172,38 @@ def judge(
     list_: bool = False,
     apply: bool = False,
     random: bool = False,
-    duel: bool = False,
+    pairs: bool = False,
     from_log: bool = False,
     feedback: str | None = None,
-    second_to: str = "",
+    second_judge_of: str = "",
     model: bool = False,
-    most: int = 200,
+    max_pairs: int = 200,
     yes: bool = False,
     split: str | None = None,
     embedder: str = "auto",
     seed: int = 0,
 ) -> None:
-    """Label what is found for a query, each entry by one key.
+    """Label the results of queries, one key each.
 
-    Grades are 0 not relevant, 1 related, 2 relevant, 3 answers it; j k h l and the arrows move. Every answer is
-    saved. q ends, the same command goes on, u takes back the last answers, and --apply puts the labels to use.
+    Press 0 (not relevant), 1 (related), 2 (relevant) or 3 (answers the query). Move with j, k, h, l or the arrow
+    keys. u undoes the last answers, q quits. judge saves every answer; the same command continues. --apply adds
+    the labels to the data set.
 
-    Queries are drawn at random, and judged on all that the CONTENDERs find (labels that can ship). Without a
-    CONTENDER single pairs are asked first (labels worth a try), until queries have labels. See docs/labels.md.
+    With a CONTENDER, judge draws queries at random and shows all results of the CONTENDERs. These labels can lead
+    to ship. Without one, judge shows single pairs until queries have labels. These lead to try at most.
 
     Parameters
     ----------
-    out: Folder of the answers; DATASET/judgments.
-    list_: Print the next pairs; ask nothing.
-    apply: Give the data set the labels; ask nothing.
-    random: Whole queries, drawn at random.
-    duel: Single pairs.
-    from_log: Draw the queries of a log, for learn.
-    feedback: That log; the data set's own.
-    model: Let a language model judge, too.
-    most: Pairs that the model judges.
-    yes: Call the model unasked.
+    out: Folder of the answers (default: DATASET/judgments).
+    list_: Print the next pairs and quit.
+    apply: Add the labels to the data set and quit.
+    random: Label whole queries, drawn at random.
+    pairs: Label single pairs of a query and an entry.
+    from_log: Draw the queries from a feedback log, for `steelyard learn`.
+    feedback: Feedback log for --from-log (default: the data set's own).
+    model: Let a language model label pairs.
+    max_pairs: Let the model label at most this many pairs.
+    yes: Call the language model without confirmation.
 
     Examples
     --------
@@ -220,35 +222,35 @@ def judge(
     from steelyard_eval.recording.workspace import embedder_of
     from steelyard_eval.result.sentences import say
 
-    other_than_model = contender or list_ or random or from_log or second_to or apply
+    other_than_model = contender or list_ or random or from_log or second_judge_of or apply
     refusals = {
-        "--random asks whole queries, --duel single pairs; name one": random and duel,
-        "--feedback names the log of --from-log; add it": feedback and not from_log,
-        "--duel is between the usual strategies; leave out contenders and --from-log": duel
+        "--random labels whole queries, --pairs single pairs; name one": random and pairs,
+        "--feedback needs --from-log; add it": feedback and not from_log,
+        "--pairs compares the usual strategies; leave out contenders and --from-log": pairs
         and (contender or from_log),
-        "--model judges what the duel does; leave out contenders, --list, --random, --from-log, --second-to and "
+        "--model labels single pairs; leave out contenders, --list, --random, --from-log, --second-judge-of and "
         "--apply": model and other_than_model,
     }
     if refused := next((why for why, refuses in refusals.items() if refuses), None):
         raise click.UsageError(refused)
-    given, kind = separated(contender) or None, True if random or from_log else False if duel or model else None
+    given, kind = separated(contender) or None, True if random or from_log else False if pairs or model else None
     data, queries = load_dataset(dataset).embedded_by(embedder), list[str]()
     folder, asks = Path(out) if out else folder_of(data), not (wants_json() or apply or list_ or model)
     if from_log:
         data, queries = drawn_from_log(data, seed, feedback, write=asks)
     elif asks and not data.queries:
-        for name in (judge, second_to or judge):  # before queries are typed
+        for name in (judge, second_judge_of or judge):  # before queries are typed
             judgments_of(data, folder / f"{name}.jsonl")
         judge_keys.write_queries(data, seed)
         data = load_dataset(dataset).embedded_by(embedder)
     embedder = embedder_of(data, embedder, given or ())
-    if apply and not (given or second_to) and kind is None:
+    if apply and not (given or second_judge_of) and kind is None:
         kind = any(one.drawn for one in judgments_of(data, folder / f"{judge}.jsonl").values())
     session = open_judging(
-        data, given, folder, judge, second_to, split, seed, random=kind, queries=queries, embedder=embedder
+        data, given, folder, judge, second_judge_of, split, seed, random=kind, queries=queries, embedder=embedder
     )
     if model:
-        judge_keys.by_model(session, most, yes)
+        judge_keys.by_model(session, max_pairs, yes)
         return
     if apply:
         stated, done = {} if session.first else state_of(session), apply_labels(session)
@@ -259,8 +261,8 @@ def judge(
         put(document, "\n".join(told))
         return
     if list_:
-        pairs, document = upcoming(session), labelling_state(session)
-        put({**document, "next": pairs}, "\n".join(judge_texts.listed(pairs, session, document)))
+        following, document = upcoming(session), labelling_state(session)
+        put({**document, "next": following}, "\n".join(judge_texts.listed(following, session, document)))
         return
     if asks:
         judge_keys.work(session)

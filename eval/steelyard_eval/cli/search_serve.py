@@ -24,15 +24,15 @@ def ranked_by(*, system: str = "", weights: str = "", strategy: str = "", defaul
 
     Parameters
     ----------
-    system: What ranks: a system (name or name:profile, with parameters of its retrievers where wanted, as in
-        'spec_kit[graph.hops=1]') or a strategy; echovault by default.
-    weights: What ranks: a search-weights.json.
+    system: Rank by this system or strategy (default: echovault). A system is NAME or NAME:PROFILE; retriever
+        parameters may follow, as in 'spec_kit[graph.hops=1]'.
+    weights: Rank by this weights file.
     strategy: Rank by this strategy, over all retrievers or those of --system.
     """
     from steelyard_eval.vaults.read import RankedBy
 
     if system and weights:
-        raise click.UsageError(f"{system} and {weights} are two; name one")
+        raise click.UsageError("--system and --weights exclude each other; leave one out")
     return RankedBy.of(system or weights or ("plain" if strategy else default), strategy)
 
 
@@ -47,14 +47,12 @@ def narrowed(
 
     Parameters
     ----------
-    filter_: Only entries that pass (also !=, >=, >, <=, <). Repeat a field to accept any of its values; repeat
-        tags to require all.
-    scope: What the caller may see, such as vault=notes or tenant=team; repeat it to see more. By default
-        everything.
-    tenant: VAULT is the folder of all tenants' vaults; read or write that of this tenant alone.
-    set_: A weight (recency=0.2), a tier's weight (priority.team=0.6), or what belongs to one system or store:
-        mode, content, tags, domain, detect_intent, semantic, topup, model, hnsw, threshold, direct, dimension,
-        rewrite.
+    filter_: Return only entries that pass (also !=, >=, >, <=, <). Repeat a field to accept any of its values.
+        Repeat tags to require all.
+    scope: Show only these entries, such as vault=notes or tenant=team (default: all). Repeat it to show more.
+    tenant: Use only this tenant's vault; VAULT is then the folder of all tenants' vaults.
+    set_: Set a weight (recency=0.2), a tier's weight (priority.team=0.6), or an option of a system or store: mode,
+        content, tags, domain, detect_intent, semantic, topup, model, hnsw, threshold, direct, dimension, rewrite.
     """
 
 
@@ -73,15 +71,15 @@ def search(
 ) -> None:
     """Search a vault, or several as tiers of one memory.
 
-    A tier has the name of its file (agent.db is the tier agent), or is written TIER=FILE.
+    A tier has the name of its file: agent.db is the tier agent. To name a tier, write TIER=FILE.
 
     Parameters
     ----------
-    limit: How many results.
-    intent: The intent of the query, which selects the configuration's strategy for it (by_intent).
-    log: Add the list to this feedback log, to which `steelyard vault act` adds acts, for `steelyard learn`.
-    client: Who searches, as a name that stays the same; for --log.
-    explain: Show how each score came about.
+    limit: Number of results.
+    intent: Intent of the query; it selects the configuration's strategy for that intent (by_intent).
+    log: Append the results to this feedback log. `steelyard vault act` adds actions, `steelyard learn` reads it.
+    client: Stable name of the person or program that searches, for --log.
+    explain: Show how each score is computed.
 
     Examples
     --------
@@ -99,7 +97,7 @@ def search(
 
     own = Settings.of(pairs(options["set_"], "--set"))
     if own.direct and (explain or len(vault) > 1):
-        raise click.UsageError("direct lists layers of one vault by their cosines; leave --explain out")
+        raise click.UsageError("--set direct works with one vault and without --explain; leave out the rest")
     by = ranked_by(**{name: options[name] for name in ("system", "weights", "strategy")})
     files = [vault_file(path, tenant) for path in vault]
     with open_searcher(files, by, limit, options["scope"], own) as searcher:
@@ -188,18 +186,18 @@ def serve(
 ) -> None:
     """Serve a vault to agents, as an MCP server.
 
-    The tools are search, get and feedback, over standard input and output. It only reads. Files that change are
-    read again; one that is broken is refused, and what was served stays.
+    The tools are search, get and feedback, over standard input and output. The server only reads the vault. It
+    reads changed files again. If a changed file is broken, it keeps serving the version before.
 
     Parameters
     ----------
-    log: Add what is shown, and the acts that follow, to this feedback log, for `steelyard learn`.
+    log: Append results, and the actions that follow, to this feedback log, for `steelyard learn`.
     mimic: Offer the tools of this memory system: echovault, cortex_mem, soleri or soleri:AGENT, moltnet, spec_kit.
-    explore: Interleave the list with that of another configuration; see --share. The word drawn draws weights.
-    share: Of searches interleaved.
-    client: What the log calls who asks; by default the client's own name.
-    http: Serve on this port of 127.0.0.1, with a token, instead of standard input.
-    set_: hnsw=EF: search vectors by the HNSW index of a database, with this ef_search.
+    explore: Interleave results with those of this configuration. The word drawn draws weights at random.
+    share: Share of searches to interleave, for --explore.
+    client: Name of the client in the log (default: the name that the client sends).
+    http: Serve on this port of 127.0.0.1, with a token, instead of stdio.
+    set_: hnsw=EF: search vectors with the HNSW index of the database, at this ef_search.
 
     Examples
     --------
@@ -216,11 +214,11 @@ def serve(
     serving = extension("serve")
     face = serving.find_face(mimic)
     if explore is not None and log is None:
-        raise ConfigError("--explore is for a log, which says who placed what; name one with --log")
+        raise ConfigError("--explore needs a feedback log; add --log FILE")
     if wants_json() and http is None:
-        raise click.UsageError("standard output is the client's; --json tells the address and goes with --http")
+        raise click.UsageError("--json needs --http, since the client reads standard output; add --http")
     if system and weights:
-        raise click.UsageError(f"{system} and {weights} are two; name one")
+        raise click.UsageError("--system and --weights exclude each other; leave one out")
     served = serving.Served(
         vault_file(vault, tenant),
         options["scope"],

@@ -53,7 +53,7 @@ def searched_by(weights: str) -> str | None:
     models = sorted(SearchConfig.load(weights).models)
     kinds = {indexing_kind(model) for model in models}
     if len(kinds) > 1 or "" in kinds:
-        raise ConfigError(f"{weights} searches vectors of {', '.join(map(quote, models))}; name one by --embedder")
+        raise ConfigError(f"{weights} needs vectors of {', '.join(map(quote, models))}; name one with --embedder")
     return next(iter(kinds), None)
 
 

@@ -44,10 +44,10 @@ def named(text: str) -> str:
     path = Path(text)
     inside = not path.is_absolute() and path.resolve().is_relative_to(Path.cwd().resolve())
     if not (_PATH.fullmatch(text) and inside and path.exists()):
-        raise ConfigError(f"--install {quote(text, PATH_WIDTH)} names no fixed origin; {RULE}")
+        raise ConfigError(f"--install {quote(text, PATH_WIDTH)} is not a fixed origin; {RULE}")
     if not path.is_dir():
         if not text.endswith((".whl", ".tar.gz", ".zip")):
-            raise ConfigError(f"--install {quote(text, PATH_WIDTH)} is no package; {RULE}")
+            raise ConfigError(f"--install {quote(text, PATH_WIDTH)} is not a package; {RULE}")
         open_regular(path).close()  # what cannot be read is told before anything is written
     return path.as_posix()
 

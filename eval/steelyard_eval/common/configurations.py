@@ -88,7 +88,7 @@ class NamedConfig:
             return config if setting.limit is None else config.with_limit(setting.limit)
         if setting.lists is not None:
             raise ConfigError(
-                f"{self.label} searches with its own retrievers, and the recording has lists of other engines "
+                f"{self.label} searches with its own retrievers, but the recording has lists of other engines "
                 f"({', '.join(setting.lists)}); write a strategy over these"
             )
         return find_system(str(self.given)).config(setting.size, setting.model, os.environ)
@@ -153,7 +153,7 @@ def read_configuration(text: str, label: str = "", lists: Collection[str] = ()) 
         written = f"weighted_sum({terms}, normalize=minmax)"
         raise ConfigError(f"{quote(text)} names no fusion; a weighted sum is written '{written}'")
     raise ConfigError(
-        f"{quote(text)} is no system, strategy, weights file (*.json), TREC run (*.run), URL or mcp:COMMAND#TOOL"
+        f"{quote(text)} is not a system, strategy, weights file (*.json), TREC run (*.run), URL, mcp:COMMAND#TOOL"
         f"{nearest(text.partition(':')[0], {name.removesuffix(':documented') for name in SYSTEMS} | set(lists))}"
     )
 
@@ -172,8 +172,7 @@ def written_as(label: str, given: str) -> str:
 def split_contenders(text: str) -> list[str]:
     """Split a string into contenders at commas and semicolons outside brackets.
 
-    In a string with a URL or an MCP server only a comma before white space separates, because both may contain
-    commas.
+    If a string has a URL or an MCP server, which may contain commas, a separator is a comma before white space.
 
     >>> separate("bm25, rrf(bm25, vector); mine=prod.run")
     ['bm25', 'rrf(bm25, vector)', 'mine=prod.run']

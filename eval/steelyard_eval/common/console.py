@@ -52,8 +52,7 @@ def _unbounded(stream: TextIO | None = None) -> bool:
 def with_colours(text: str, word: str = "", stream: TextIO | None = None) -> str:
     """Colour a text by the word, or make it bold without one; unchanged where no colour is wanted.
 
-    Colour is wanted on a terminal, unless NO_COLOR is set (no-color.org) or TERM is dumb. `stream` is stdout by
-    default.
+    A terminal gets colours, unless NO_COLOR is set (no-color.org) or TERM is dumb. Default `stream`: stdout.
     """
     wanted = _is_terminal(stream or sys.stdout) and not os.environ.get("NO_COLOR")
     if not wanted or os.environ.get("TERM") == "dumb":

@@ -76,7 +76,7 @@ def source_date() -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LAST):
-        raise ConfigError(f"{NAME} {quote(text)} is no whole number of seconds from 0 to {LAST}; unset it")
+        raise ConfigError(f"{NAME} {quote(text)} is not a whole number of seconds from 0 to {LAST}; unset it")
     return int(text)
 
 

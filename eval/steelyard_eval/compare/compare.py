@@ -92,7 +92,7 @@ def compare(
     if not asked:
         raise ConfigError("no metric is named; name at least one, such as nDCG@10")
     if asked[0].family == JUDGED.family:
-        raise ConfigError(f"{asked[0]} says how far labels reach, not which is better; name it after nDCG@10")
+        raise ConfigError(f"{asked[0]} measures label coverage, not quality; name it after nDCG@10")
     # Unjudged hits make a gain doubtful.
     measures = tuple(dict.fromkeys((*asked, Measure(JUDGED.family, asked[0].cutoff or 10))))
     today = read(dataset.system).label if dataset.system else ""

@@ -76,7 +76,7 @@ def save_lists(
     named = {contender.label: contender for contender in contenders if isinstance(contender, ListContender)}
     if len(named) < len(contenders):
         others = "; ".join(contender.label for contender in contenders if contender.label not in named)
-        raise ConfigError(f"{others}: our own engine would have to search for it; name TREC runs, URLs or tables")
+        raise ConfigError(f"{others}: not a list of another engine; name TREC runs, URLs or tables")
     table, notices = record_lists(dataset, named, split)
     save(table, out)
     return {str(out): len(table)}, notices
@@ -91,7 +91,7 @@ def _check_names(lists: Mapping[str, ListContender]) -> None:
         except ConfigError:
             fine = False
         if not fine or not parse_strategy(name, [name]).retrievers:
-            raise ConfigError(f"{quote(name)} cannot be the name of a list; use a word such as mine or bm25")
+            raise ConfigError(f"{quote(name)} is not a valid list name; use a word such as mine or bm25")
 
 
 def _found(whose: str, places: Sequence[Scored]) -> list[ScoredId]:

@@ -64,7 +64,7 @@ def of_object(given: object, label: str) -> ListContender:
         name = getattr(given, "__name__", type(given).__name__)
         return of_search(label or name, "function", name, by_text(given) if takes_text(given) else given)
     raise ConfigError(
-        f"{quote(given)} is no contender; name a system, a strategy, a file, a URL, a DataFrame, a function, a "
+        f"{quote(given)} is not a contender; name a system, a strategy, a file, a URL, a DataFrame, a function, a "
         "retriever, a transformer or a run, or make a function of it: "
         "lambda query: [hit.id for hit in search(query.text)]"
     )

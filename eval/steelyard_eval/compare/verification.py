@@ -86,7 +86,7 @@ def refuse_differences(result: Result) -> None:
     ]
     if wrong:
         raise DataError(
-            f"{table.facts['tool']} has other values on the same runs: {'; '.join(wrong)}; "
+            f"{table.facts['tool']} computes other values from the same runs: {'; '.join(wrong)}; "
             "do not use this comparison, and report it with the data set"
         )
 

@@ -29,8 +29,7 @@ Record = tuple[int, dict[str, object] | None]
 class FolderReader:
     """Reads a folder. A method that finds a file unusable records one of the `faults` and returns None.
 
-    `contents` has the SHA-256 of the uncompressed bytes of each text file that was read, by its name without
-    ``.gz``.
+    `contents` maps each text file read (without ``.gz``) to the SHA-256 of its uncompressed bytes.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -83,7 +83,7 @@ def read_folder(reader: FolderReader, sealed: bool = True) -> DatasetParts:
     else:
         for name in filter(reader.has, OTHER_LABELS):
             remedy = "Write qrels.txt, a line a judgment with blanks between: query 0 entry grade"
-            reader.fault(name, 0, "", "", "is not read: judgments stand in qrels.txt or qrels.tsv", remedy)
+            reader.fault(name, 0, "", "", "is not read: judgments must be in qrels.txt or qrels.tsv", remedy)
     second = Qrels(reader, queries, entries)
     if reader.has(SECOND):
         second.read(SECOND)

@@ -8,8 +8,7 @@ Queries that ask nearly the same are proposed as groups, and `judged` takes them
 `"groups": "given"`. Two are alike where their vectors are close, or, with or without vectors, where they share
 nearly all shingles, as when one was retyped. Shingles alone find no paraphrases: a question on another person has
 more of them in common than the same in other words (docs/evidence/tuning.md). Where both have the same relevant
-entries, less is enough. Queries that name different numbers are never alike. Entries with the same content are
-found here.
+entries, less is enough. Queries that name different numbers are never alike. Also finds duplicate entries.
 """
 
 from __future__ import annotations

@@ -106,8 +106,7 @@ class MemoryReader(FolderReader):
 def _lines(part: str, rows: Rows) -> str:
     """Entries or queries as JSON Lines, without the missing values of a table, under our names.
 
-    A name of another library counts where all rows have it and none has ours; ids are texts, which tables may have
-    as numbers.
+    A name of another library counts if all rows have it and none has ours. Ids that are numbers become texts.
     """
     if hasattr(rows, "to_dict"):
         records = cast("pd.DataFrame", rows).to_dict("records")

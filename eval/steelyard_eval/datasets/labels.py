@@ -200,8 +200,7 @@ class Qrels:
     def read(self, file: str) -> set[str]:
         """Add the judgments of a file and return the ids of its queries.
 
-        The first line determines whether the file has three or four columns; a header of three is skipped, and so
-        are comments.
+        The first line determines whether the file has three or four columns; skips comments and a header of three.
         """
         named: set[str] = set()
         read = ((line, text.split()) for line, text in self.reader.lines(file) or [] if text is not None)

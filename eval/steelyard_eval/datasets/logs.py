@@ -111,7 +111,7 @@ def decode(raw: bytes) -> LogLine:
         raise ValueError(_INDEX.sub("[...]", str(error))[:LONGEST_RULE]) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         if b"NaN" in raw or b"Infinity" in raw:
-            raise ValueError("has a number that is none (NaN or infinity)") from None
+            raise ValueError("has NaN or infinity as a number") from None
         kind = str(error).partition(" (byte")[0]
         raise ValueError(f"is not valid JSON: {kind}") from None
 
@@ -124,7 +124,7 @@ def check_log(reader: FolderReader, name: str) -> None:
             try:
                 decode(raw)
             except ValueError as error:
-                reader.fault(name, number, "", "", str(error), "Correct the line; learning sets it aside")
+                reader.fault(name, number, "", "", str(error), "Correct the line; until then, learning skips it")
                 count += 1
             if count >= MAX_LOG_FAULTS:
                 return

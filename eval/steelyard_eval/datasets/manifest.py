@@ -89,7 +89,7 @@ class Naming:
             with suppress(ConfigError):
                 read(text)
                 return text
-        raise self._refused(text, "is no documented system and no strategy")
+        raise self._refused(text, "is neither a documented system nor a strategy")
 
     def of_kind(self, kind: str, text: str) -> str:
         """A contender of one kind, as a command would name it; ConfigError for what no file may name."""
@@ -102,7 +102,7 @@ class Naming:
         try:
             exists = inside(self.folder, text).is_file()
         except (ValueError, OSError):
-            raise self._refused(text, f"is no file in {place}") from None
+            raise self._refused(text, f"is not a file in {place}") from None
         if not exists:
             gone = f"{self.file} names {quote(text)}, which is missing: there is no file in {place} of that name"
             raise ConfigError(f"{gone}; put it back, or {self.instead}")

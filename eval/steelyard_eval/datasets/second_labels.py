@@ -24,7 +24,7 @@ def judged_twice(dataset: Dataset) -> Message:
     first, second = dataset.qrels, dataset.second
     common = [(row[e], second[q][e]) for q, row in first.items() for e in row if e in second.get(q, {})]
     if not common:
-        again = ["steelyard", "judge", str(dataset.path), "--second-to", "labels", "--judge", "again"]
+        again = ["steelyard", "judge", str(dataset.path), "--second-judge-of", "labels", "--judge", "again"]
         return Message("judged_once", {"count": TEN, "command": None if dataset.in_memory else [*again]})
     a, b = np.array(common, dtype=np.float64).T
     chance = float(a.var() + b.var() + (a.mean() - b.mean()) ** 2)

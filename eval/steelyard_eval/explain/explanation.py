@@ -120,9 +120,7 @@ def explain(
         raise DataError(f"{dataset.called}: there is no entry {quote(entry)}{nearest(entry, ids)}")
     first, second = read_config(config or dataset.today), None if against is None else read(against)
     if isinstance(second, NamedConfig) and first.given == second.given:
-        raise ConfigError(
-            f"{first.label} would be held against {second.label}, which is the same; name another contender"
-        )
+        raise ConfigError(f"{first.label} and {second.label} are the same; name another contender")
     space = source if isinstance(source, Workspace) else Workspace.open(dataset, embedder)
     setting = Setting(limit, space.model)
     views = [

@@ -84,9 +84,8 @@ def ask_known_items(
 ) -> dict[str, object]:
     """Ask for 200 entries by a sentence of each: what is not among the first ten, by kind of entry.
 
-    `given` is asked: what dataset.json names as `system` by default, else bm25. Recorded vectors hold no vector of
-    such a question, so they are checked by themselves (`broken_vectors`), and a contender that uses them is asked
-    by its words.
+    `given` is asked: what dataset.json names as `system` by default, else bm25. Recorded vectors have none of
+    these queries: `broken_vectors` checks them, and contenders that use them search by keywords.
     """
     items = known_items(dataset, seed)
     queries = [Query(text=item.sentence, id=f"known-{i}") for i, item in enumerate(items)]
@@ -95,7 +94,7 @@ def ask_known_items(
     contender = read(dataset.system or "bm25" if given is None else given)
     if contender.kind in ("run", "frame"):
         raise ConfigError(
-            f"{contender.label} is {ONLY_LISTS[contender.kind]}, which answers no new question; name what searches"
+            f"{contender.label} is {ONLY_LISTS[contender.kind]}, which cannot answer new queries; name a system"
         )
     lists: Sequence[Sequence[str]] = []
     if items:

@@ -2,8 +2,7 @@
 
 An exporter raises `Loss` with everything that its system cannot express; `steelyard_eval.export.export`
 adds the strategy, the target and the remedy. A different ranking is never exported silently: what changes the
-ranking of ordinary queries is a loss, and what depends on the system's own index, or happens in corner cases, is a
-note in the document.
+ranking of ordinary queries is a loss, and what depends on the system's own index, or on corner cases, is a note.
 """
 
 from __future__ import annotations

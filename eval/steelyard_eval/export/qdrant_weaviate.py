@@ -32,8 +32,7 @@ def _qdrant(config: SearchConfig) -> Parts:
 
     Its RRF is 1 / (k + (r + 1) / w - 1) with ranks r from 0. For equal weights that is our 1 / (k - 1 + rank), so
     our k is one less than its. A weight w divides the rank instead of multiplying the score, which is another
-    ranking, except for our k = 0, where w / rank comes out. A common weight is left out: it multiplies every
-    score.
+    ranking, except for our k = 0, where w / rank comes out. A common weight is left out.
     """
     strategy = config.effective
     if (terms := base.with_priors(strategy)) is None:

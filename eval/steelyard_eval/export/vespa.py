@@ -6,8 +6,7 @@ global-phase re-ranks, so
 
 - ``reciprocal_rank_fusion`` would rank a hit without a keyword match too: the sum is written out, each keyword
   term inside an ``if``;
-- ``normalize_linear`` of keywords would take its minimum over those hits, which are 0: minmax over keywords is
-  refused.
+- ``normalize_linear`` of keywords would take its minimum over those hits, which are 0, so this is refused.
 
 A vector has a value for every hit, found by it or not. Weights need no sum, so they stay as they are.
 """

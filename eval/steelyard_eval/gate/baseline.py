@@ -112,7 +112,7 @@ class Hashes(msgspec.Struct, frozen=True):
 class Baseline(_Part, frozen=True):
     """Everything in the file.
 
-    `because` says why it was written; `states` say what of the data changed (see `datasets/dataset.py`).
+    `reason` says why it was written; `states` say what of the data changed (see `datasets/dataset.py`).
     """
 
     tool: str
@@ -124,7 +124,7 @@ class Baseline(_Part, frozen=True):
     dialect: str
     hashes: Hashes
     platform: str
-    because: str
+    reason: str
     contenders: Annotated[tuple[BaselineContender, ...], Meta(min_length=1)]
     states: dict[str, dict[str, Any]] = {}
 
@@ -178,14 +178,12 @@ def load_baseline(path: Path, again: str) -> Baseline | None:
     except (ValueError, RecursionError) as error:
         raise refused(f"is cut short or is not JSON ({error})") from None
     if not isinstance(record, dict):
-        raise refused("is no JSON object")
+        raise refused("is not a JSON object")
     if SEAL not in record:
-        raise DataError(
-            f"{place} is no baseline of steelyard gate, which is sealed; name the file that init wrote"
-        )
+        raise DataError(f"{place} is not a baseline, which has a seal; name the file that steelyard init wrote")
     sealed, version = record.pop(SEAL), record.get("schema_version")
     if version != SCHEMA_VERSION:
-        raise refused(f"is none of schema {SCHEMA_VERSION} (schema_version: {quote(version)})")
+        raise refused(f"does not have schema {SCHEMA_VERSION} (schema_version: {quote(version)})")
     if sealed != hashed(record):
         raise refused("was edited by hand or is incomplete: its seal does not fit")
     del record["schema_version"]

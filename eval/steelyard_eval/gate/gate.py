@@ -41,8 +41,7 @@ DIGITS = 9
 def check(gate: Gate, contenders: GivenMany | None = None) -> Gating:
     """Gate these contenders, or all that the baseline names.
 
-    Raises DataError for a baseline that is missing; ConfigError for a contender that is none, or that the baseline
-    does not know.
+    Raises DataError for a missing baseline; ConfigError for a contender that is none, or not in the baseline.
     """
     gate.needed()
     if gate.differing:
@@ -55,7 +54,7 @@ def check(gate: Gate, contenders: GivenMany | None = None) -> Gating:
 
 
 def update(
-    gate: Gate, contenders: GivenMany | None = None, *, because: str, accept_worse: bool = False
+    gate: Gate, contenders: GivenMany | None = None, *, reason: str, accept_worse: bool = False
 ) -> tuple[Gating | None, Path | None]:
     """Write a new baseline of these contenders, or of all that the old one names.
 
@@ -63,8 +62,8 @@ def update(
     Raises ConfigError, and writes nothing, when nobody says why, or `accept_worse` is false and it is worse
     than the old one, drops a contender, or changes one while the data changed, too.
     """
-    if not because.strip():
-        raise ConfigError('an update needs a reason for those who review it: --because "..."')
+    if not reason.strip():
+        raise ConfigError('an update needs a reason for reviewers; add --reason "..."')
     if contenders is None and gate.baseline is None:
         raise ConfigError(f"there is no baseline at {gate.path} to update; name the contenders to begin one")
     gate, refs = _in_place(gate, contenders)
@@ -88,7 +87,7 @@ def update(
         dialect=DIALECT,
         hashes=Hashes(**gate.hashes, sources=sources_hash()),
         platform=platform_name(),
-        because=because.strip(),
+        reason=reason.strip(),
         contenders=tuple(_kept_anew(gate, own, rows.get(own.label)) for own in now),
         states={name: dict(state) for name, state in gate.states().items()},
     )
@@ -124,7 +123,7 @@ def _aligned(gate: Gate) -> Gate:
         lists = {row.id: row for row in kept.lists}
         if len(kept.lists) != len(ids) or lists.keys() != set(ids):
             raise DataError(
-                f"the baseline {quote(str(gate.path), PATH_WIDTH)} has not one list a query of "
+                f"the baseline {quote(str(gate.path), PATH_WIDTH)} lacks lists of "
                 f"{quote(kept.label)}; restore it from version control, or write it again: {again}"
             )
         contenders.append(replace(kept, lists=tuple(lists[id_] for id_ in ids)))
@@ -138,8 +137,8 @@ def _kept(baseline: Baseline, ref: ContenderRef) -> BaselineContender:
     labels = [other.label for other in baseline.contenders]
     such = quote(f"{labels[0]}={ref.written or ref.label}", PATH_WIDTH)
     raise ConfigError(
-        f"{quote(ref.label)} is not in the baseline{nearest(ref.label, labels)}; write the one that it is to be "
-        f"held against before it, as in {such}"
+        f"{quote(ref.label)} is not in the baseline{nearest(ref.label, labels)}; write the label to compare "
+        f"with before it, as in {such}"
     )
 
 
@@ -161,8 +160,8 @@ def _refuse_adverse(
     ]
     if reasons:
         raise ConfigError(
-            f"{'; '.join(reasons)}: the update would hide that, so nothing was written. "
-            "Add --accept-worse if that is meant"
+            f"{'; '.join(reasons)}: the update would hide this; nothing was written. "
+            "To accept it, add --accept-worse"
         )
     pairs = [(by_label[kept.label], kept) for kept in known if kept.label in by_label]
     changed = [
@@ -173,9 +172,8 @@ def _refuse_adverse(
     ]
     if differing and changed:
         raise ConfigError(
-            f"{', '.join(differing)} changed and so did {', '.join(changed)}, so a decline could not be told; "
-            "nothing was written. Update once with what was searched before and once with what is now, or add "
-            "--accept-worse"
+            f"{', '.join(differing)} and {', '.join(changed)} changed, so a decline cannot be measured; nothing "
+            "was written. Update twice, first with the contenders of the baseline, or add --accept-worse"
         )
 
 

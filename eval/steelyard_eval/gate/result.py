@@ -211,7 +211,7 @@ def _checked(one: BaselineComparison) -> Iterator[list[Cell]]:
 def _baseline(gate: Gate) -> Table:
     """The file that was gated against."""
     old = gate.needed()
-    facts = {"file": str(gate.path), "date": old.date, "because": old.because, "tool": old.tool}
+    facts = {"file": str(gate.path), "date": old.date, "because": old.reason, "tool": old.tool}
     facts |= asdict(old.hashes)
     return Table("gate_file", [*facts], [[*facts.values()]])
 

@@ -11,8 +11,7 @@ inconclusive  anything else
 
 So the limit of a drop follows its spread: A may fall by 1.7 standard errors with 40 queries. A fixed limit catches
 more of the drops with a wide spread, and blocks as many more of the changes that are neither better nor worse.
-For lists that end at place 10, A is nDCG@10. How often the rule blocks what is as good and catches what is worse:
-docs/gate.md.
+For lists that end at place 10, A is nDCG@10. Error rates of the rule: docs/gate.md.
 
 The power in closed form: under a true drop the t statistic follows Student's noncentral distribution, whose
 noncentrality is the drop over the standard error. The errors are those of the differences that are seen, and no
@@ -116,8 +115,7 @@ class Findings:
 def judge(ndcg: Floats, composite: Floats, unit: Indices | None = None, budget: float = BUDGET) -> Findings:
     """Apply the rule to the differences, now minus before, of nDCG@10 and of A: float64[n] each.
 
-    `unit` int64[n] numbers what varies together; without it every query is its own. A single unit proves nothing:
-    p is 1.
+    `unit` int64[n] numbers what varies together; by default each query. A single unit has p = 1.
 
     >>> worse = np.array([-0.5, -0.4, 0.0, -0.6, -0.3, 0.0, -0.5, -0.4])
     >>> judge(worse, worse).verdict

@@ -45,7 +45,7 @@ BASELINE = Path("reports/baseline.json")
 DIALECT = dialect(ties(["strategy"]))
 """How values are computed; a baseline keeps it."""
 PARTS = {"entries": "corpus", "queries": "queries", "labels": "labels"}
-UPDATE = ("--update", "--because", "...")
+UPDATE = ("--update", "--reason", "...")
 MAX_TRACKED_ITEMS = 5_000
 """Entries, queries or judgments that a baseline keeps one by one, to say later which changed."""
 
@@ -79,8 +79,7 @@ class Gate:
     ) -> Gate:
         """The gate of a data set or its folder, which is indexed when a contender needs it.
 
-        Embedder, split and limit are the baseline's own by default. Raises DataError for a baseline that is cut
-        short, or edited.
+        Default embedder, split and limit: the baseline's. Raises DataError for a cut or edited baseline.
         """
         dataset, path = as_dataset(source), Path(path)
         old = load_baseline(path, shlex.join([*_command("gate", dataset, path), *UPDATE]))

@@ -2,8 +2,7 @@
 
 Labels of `fewest_labels` questions or more decide, by the matrices and gates of all that choose
 (`choose.rule`), and the acts are a second measurement of the same candidates on the log's queries. With fewer
-labels acts may suggest a try, and nothing ships: no log tells an act that follows a signal from one that follows
-worth.
+labels acts may suggest a try, and nothing ships: an act may follow a signal rather than relevance.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def prepare(
     cells = hits.cells(pairs)
     if not len(cells.row):
         raise DataError(
-            f"the feedback log {str(path)!r} shows no entry that {dataset.name} has; name the log of this memory"
+            f"the feedback log {str(path)!r} shows no entry of {dataset.name}; name the log of this data set"
         )
     folds = np.unique(hits.fold).tolist()
     clients = [hits.cells(pairs, hits.fold != fold) for fold in folds] if len(folds) > 1 else []

@@ -94,8 +94,7 @@ def learn(
 def _ruled(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:
     """The current configuration after the rule of Soleri's document, and what it counted.
 
-    One weight follows the rate of accepted results (the extension `adaptive`). Raises ConfigError where the
-    system has no rule.
+    One weight follows the rate of accepted results (the extension `adaptive`). Raises ConfigError without one.
     """
     rule = find_system(case.config.name).adaptive
     if rule is None:

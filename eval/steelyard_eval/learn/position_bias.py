@@ -4,8 +4,7 @@ The exponent has three sources, the best that the log allows. *Given*: the log h
 place was examined. *Harvested*: some entries were shown at several places of one query, so their relevance
 cancels (intervention harvesting: Agarwal et al., WSDM 2019). *Joint*: acts within a query fall on places and
 entries in proportion to ``place ** -exponent * exp(w . signals)``, ``w >= 0``, both fitted together (Wang et al.,
-WSDM 2018). On labelled queries the label is one of the signals: where acts follow worth, the weights of the
-others are near 0.
+WSDM 2018). On labelled queries the label is one of the signals: if it explains acts, other weights are near 0.
 """
 
 from __future__ import annotations

@@ -116,8 +116,7 @@ class Ranked:
 def recall_loss(query: Indices, dropped: NDArray[np.bool_]) -> Floats:
     """Of each list that holds relevant entries, the share of them that is dropped; float64[lists, F].
 
-    `query`: int64[R]: the query of each relevant entry, ascending; `dropped`: bool[R, F]: which of them go, in
-    each of F cases.
+    `query`: int64[R]: the query of each relevant entry, ascending; `dropped`: bool[R, F]: those that F cases drop.
     """
     begin = np.flatnonzero(np.diff(query, prepend=-1))
     if not len(begin):

@@ -52,7 +52,7 @@ class Measure:
     @property
     def _searched(self) -> tuple[int, str]:
         if (searched := _FAMILIES[self.family].searched) is None:
-            raise ConfigError(f"{self} cannot be searched for: it rewards no ranks; name nDCG@10, R@10 or RR@10")
+            raise ConfigError(f"{self} rewards no ranks, so it cannot guide tuning; name nDCG@10, R@10 or RR@10")
         return searched
 
 

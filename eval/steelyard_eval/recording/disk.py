@@ -56,7 +56,7 @@ def load(folder: Path) -> SignalTable:
         return _table(manifest, arrays)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         place, reason = quote(str(folder), PATH_WIDTH), quote(str(error), 200)
-        raise DataError(f"{place} is not a whole recording ({reason}); record again") from None
+        raise DataError(f"{place} is not a complete recording ({reason}); record again") from None
 
 
 def _write(table: SignalTable, folder: Path) -> None:
@@ -242,7 +242,7 @@ def load_block(file: Path, queries: int) -> Part:
         return Part(ids, arrays["offsets"], arrays["entry"], **families)
     except (OSError, ValueError, TypeError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
         place, reason = quote(str(file), PATH_WIDTH), quote(str(error), 200)
-        raise DataError(f"{place} is no whole block of a recording ({reason}); remove its folder") from None
+        raise DataError(f"{place} is not a complete block of a recording ({reason}); remove its folder") from None
 
 
 def _array(member: bytes) -> NDArray[Any]:

@@ -63,7 +63,7 @@ class Runs(Tabular):
         rows = [row for row in self._rows() if row["metric"] == metric and row["contender"]]
         if not rows:
             known = ", ".join(sorted({run.facts.metric for run in self.runs})) or "none"
-            raise ConfigError(f"no run of {metric} is kept; kept are runs of {known}")
+            raise ConfigError(f"there is no run of {metric}; there are runs of {known}")
         return [{name: row[name] for name in ("run", "date", "value", "contender")} for row in rows]
 
     def between(self, before: int, after: int) -> dict[str, Any]:

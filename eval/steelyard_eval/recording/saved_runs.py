@@ -135,7 +135,7 @@ def find_run(runs: list[SavedRun], id_: int) -> SavedRun:
         if run.id == id_:
             return run
     known = ", ".join(spans([run.id for run in runs])) or "none"
-    raise ConfigError(f"there is no run {id_}; kept are {known}")
+    raise ConfigError(f"there is no run {id_}; valid: {known}")
 
 
 def _places(dataset: Dataset) -> Iterator[Path]:
@@ -175,7 +175,7 @@ def _opened(path: Path, *, write: bool = False) -> apsw.Connection:
                 for table in TABLES:
                     db.execute(table.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
             elif tables != {*TABLES}:
-                raise DataError(f"{_named(path)} is no file of kept runs; move it away")
+                raise DataError(f"{_named(path)} is not a file of runs; move it away")
     except BaseException:
         db.close()
         raise

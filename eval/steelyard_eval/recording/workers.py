@@ -91,7 +91,7 @@ def submitted(
     """
     store, workers, embedder, data = searcher.store, space.workers, space.embedder, space.dataset
     if not isinstance(store, Vault):
-        raise TypeError("only a vault is recorded by several processes")
+        raise TypeError("several processes can record only a vault")
     model = embedder and (embedder.model, embedder.recipe, str(getattr(embedder, "version", "")))
     texts = [searcher.admitted(query).embedded for query in queries]
     known = dict(embedded(embedder, list(dict.fromkeys(texts)))) if embedder else {}
@@ -172,7 +172,7 @@ def _ending(workers: Workers) -> Iterator[None]:
             raise  # what a search raised, or a person
         raise MachineError(
             f"workers ended early ({quote(type(error).__name__)}); free memory, or use fewer, and run the "
-            f"same command again: what they had finished is kept"
+            f"same command again: finished work is kept"
         ) from None
 
 
@@ -180,8 +180,7 @@ def _ending(workers: Workers) -> Iterator[None]:
 def _folder(key: str, given: bool) -> Iterator[Path]:
     """The folder of the blocks of one recording, in the cache folder; who has read them all removes it.
 
-    Where that cannot be written, or another process makes the same recording, processes of this machine do with a
-    temporary one.
+    If it cannot be written, or another process makes the same recording, this machine uses a temporary one.
     """
     folder = cache_folder(os.environ) / "blocks" / key
     with ExitStack() as ending:

@@ -83,7 +83,7 @@ def load(path: str | Path) -> Result:
     if Path(path).is_dir():
         folder = shlex.quote(visible(str(path)))
         raise DataError(
-            f"{source} is a folder, and a report is made of the results of one job; write them first: "
+            f"{source} is a folder, and a report needs a results file; write one first: "
             f"`steelyard compare {folder} --out results.json`, or `steelyard recommend {folder} --report FOLDER`"
         )
     try:

@@ -40,8 +40,7 @@ def parse_filters(texts: Sequence[str]) -> Filters:
     Repeat a field to accept any of its values; repeat tags to require all of them. A year, a month or a day
     means the whole period: ``created_at=2026`` is any moment of that year, ``created_at>2026-03`` after March.
 
-    Raises ConfigError for an option of another form, an unknown field, and a value of the wrong type for its
-    field.
+    Raises ConfigError for an option of another form, an unknown field, and a value of the wrong type.
     """
     asked: dict[str, dict[str, Any]] = {}
     for text in texts:
@@ -148,7 +147,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
                 numbers = priorities if name.startswith(TIER) else weights
                 numbers[name.removeprefix(TIER)] = parse_number(named[name])
             except ValueError:
-                raise ConfigError(f"--set {quote(name)} is a weight, a number such as recency=0.2") from None
+                raise ConfigError(f"--set {quote(name)} must be a number, such as recency=0.2") from None
         try:
             return msgspec.convert({**own, "weights": weights, "priorities": priorities}, cls, strict=False)
         except msgspec.ValidationError as error:
@@ -158,7 +157,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 def vault_file(path: str, tenant: str | None) -> str:
     """The vault file that a command names, or that of a tenant in the folder of all."""
     if tenant is not None and is_address(path):
-        raise ConfigError("--tenant names a file in a folder of vaults; in a database a tenant is a role")
+        raise ConfigError("--tenant needs a folder of vaults; in a database, a tenant is a role")
     return path if tenant is None else str(extension("cortex_client").vault_of(path, tenant))
 
 
@@ -175,5 +174,5 @@ def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
         return list(own.with_layers(entries, own.extract))
     chat = extension("network").chat_of(os.environ)
     if chat is None:
-        raise ConfigError("LLM_BASE_URL names no endpoint for --layers llm; set it, or use --layers extractive")
+        raise ConfigError("--layers llm needs an endpoint; set LLM_BASE_URL, or use --layers extractive")
     return list(own.with_layers(entries, own.ask(chat, cache_folder(os.environ) / "layers")))

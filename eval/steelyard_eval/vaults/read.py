@@ -95,7 +95,7 @@ def open_searcher(
         rewriter = None
         if settings.rewrite:
             if (chat := extension("network").chat_of(os.environ)) is None:
-                raise ConfigError("LLM_BASE_URL names no endpoint to rewrite by; set it, or leave rewrite out")
+                raise ConfigError("rewrite needs an endpoint; set LLM_BASE_URL, or leave rewrite out")
             rewriter = extension("cortex_client").Rewriter.of(chat, store)
         yield _searcher(store, config, embedders, rewriter)
 
@@ -161,8 +161,7 @@ def _searcher(
     wanted = {settings.model for settings in against.retrievers.values() if settings.model} if against else set()
     if lacking := sorted(wanted - {embedder.model for embedder in embedders}):
         raise ConfigError(
-            f"what is interleaved ranks by vectors of {quote(lacking[0])}, which are not those of the other "
-            "ranking; interleave weights files of one model"
+            f"only one of the rankings uses vectors of {quote(lacking[0])}; interleave weights files of one model"
         )
     exploring = Explore(share, against) if explore else None
     reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None

@@ -61,7 +61,7 @@ def index_dataset(
     asked = _opened([embedder] if embedder else [])  # before a file is made
     entries = layered_entries(dataset.entries, layers)
     if hnsw and not is_address(path):
-        raise ConfigError(f"{path} is a file, and HNSW is an index of a database; leave --hnsw out")
+        raise ConfigError(f"{path} is a file, and only databases have HNSW indexes; leave --hnsw out")
     with open_vault(path, create=True) as vault:
         if hnsw:
             extension("postgres").PostgresVault.check_hnsw(vault)
@@ -122,8 +122,7 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
 def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
     """Return the embedder of one of the vault's models, by default of the first that it was indexed with.
 
-    Without a model it is None, and search uses keywords. Raises ConfigError for a model that the vault
-    does not have.
+    Without a model it is None, and search uses keywords. Raises ConfigError for a model without vectors.
     """
     names = vault.models()
     if model and model not in names:
@@ -149,9 +148,7 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
         yield vault
         return
     if vault.approximate([space for space, _ in vault.spaces()]):
-        raise ConfigError(
-            "a scope is searched in a copy, where every search is exact; leave --hnsw or --scope out"
-        )
+        raise ConfigError("searches with --scope are exact; leave --hnsw or --scope out")
     models = {name: stored for name in vault.models() if (stored := vault.load_model(name)) is not None}
     with vault.copied(visible) as copy:
         for name, (kind, settings, arrays) in models.items():

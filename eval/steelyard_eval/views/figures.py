@@ -46,9 +46,7 @@ def draw(result: Result, what: str, metric: str = "") -> Figure:
     """The figure of this name; ConfigError with the known ones."""
     known = figures(result, metric)
     if not known:
-        raise ConfigError(
-            f"{result.provenance.data.called} has no labels, so there is nothing to plot; judge some"
-        )
+        raise ConfigError(f"{result.provenance.data.called} has no labels to plot; label some queries")
     if what not in known:
         raise ConfigError(f"there is no figure {quote(what)} of this{nearest(what, known)}; {', '.join(known)}")
     return known[what]()

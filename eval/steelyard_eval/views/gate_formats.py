@@ -105,8 +105,7 @@ SUITE = "steelyard.gate"
 def junit(result: Result, strict: bool = False, date: str = "1970-01-01") -> str:
     """JUnit XML, one test case a contender; valid by the schemas of Ant and of Jenkins, which differ.
 
-    Fail and mismatch are failures. Inconclusive is a failure where it counts as one; else the case is skipped,
-    which test reports show.
+    Fail and mismatch are failures. Inconclusive is a failure if `strict`, else a skipped case.
     """
     cases = [_case(result, row, strict) for row in result.table("gated")]
     if not cases:

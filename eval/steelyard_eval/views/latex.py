@@ -26,8 +26,7 @@ def render(result: Result) -> str:
     The baseline stands first; a triangle marks what is significantly better or worse than it by the test of the
     result (paired, two-sided, Holm's correction), on the metric that was tested. A star marks what a
     recommendation chose, a dagger what was tuned on these queries. The label of the table is ``tab:``, the name of
-    the data set's folder, and the kind of the result. Where no metrics were named, RecallAll@10 and Judged@10 are
-    left out.
+    the data set's folder, and the kind of the result. By default without RecallAll@10 and Judged@10.
     """
     about, primary = result.provenance, result.metric
     rows = sorted(
@@ -35,7 +34,7 @@ def render(result: Result) -> str:
         key=lambda row: (row.label != about.baseline, -row.means[primary].mean, row.label),
     )
     if not rows:
-        raise ConfigError("without labels there are no means, and no table of them; name a .json or .parquet file")
+        raise ConfigError("a LaTeX table of means needs labels; name a .json or .parquet file")
     metrics = about.named or [name for name in about.metrics if name == primary or name not in UNNAMED]
     best = {metric: _best(rows, metric) for metric in metrics}
     label = f"tab:{re.sub('[^A-Za-z0-9]+', '-', about.data.called).strip('-') or 'results'}-{result.kind}"

@@ -111,24 +111,24 @@ class Workbench:
             - a run in memory: a DataFrame with the columns qid, docno and score, a run of ranx, or a mapping
               from queries to the scores of documents, or to ids, best first.
         current : str or any contender
-            What you use today, against which the others are tested: by its label, or any contender; by default the
-            `system` of dataset.json where it is compared, else the first one.
+            What you use today: a label, or any contender. The others are tested against it (default: the `system`
+            in dataset.json if it is compared, else the first contender).
         metrics : str or sequence of str
-            Names of ir_measures, separated by commas; the first one is tested.
+            Metrics by their names in ir_measures, separated by commas. The first one is tested.
         split : str
-            train, dev, test, all; the data set's own choice by default.
+            train, dev, test or all (default: the data set's choice).
         limit : int
-            Length of every list; the largest cutoff of the metrics by default.
+            Length of every list (default: the largest cutoff of the metrics).
         recording : str or Path
-            A folder that `record` wrote, to be replayed instead of searching.
+            Replay this folder, which `record` wrote, instead of searching.
         write_runs : str or Path
             Write every list as a TREC run to this folder.
         verify : bool
-            Compute every metric again with ir_measures.
+            Compute every metric again with ir_measures, and compare.
         seed : int
             Seed of the tests.
         timed : bool
-            Whether searches are timed.
+            Time the searches.
         """
         from steelyard_eval.compare import compare
 
@@ -164,31 +164,29 @@ class Workbench:
         Parameters
         ----------
         current : any contender
-            What is used today; by default what dataset.json names as `system`, else bm25, and with `only` that
-            strategy as it is written.
+            What you use today (default: the `system` in dataset.json, else bm25; for tune, its strategy).
         only : configuration
-            The one strategy whose settings and weights are tried: a system, a strategy or a weights file. It is
-            tuned on the split train, else dev, else on all but test.
+            Tune only this system, strategy or weights file, on the split train, else dev, else all but test.
         weights_only : bool
-            With `only`: whether its settings (k, scale, depths, half-lives) stay as they are written.
+            Tune only the weights; keep the settings (k, scale, depths, half-lives) as written.
         metric : str
-            What is decided on, by its name in ir_measures.
+            Metric that decides, by its name in ir_measures.
         limit : int
-            Length of the lists; the cutoff of the metric by default.
+            Length of the lists (default: the cutoff of the metric).
         recording : str or Path
-            A folder that `record` wrote, to be replayed instead of searching.
+            Replay this folder, which `record` wrote, instead of searching.
         model_labels : str or Path
-            The file that `judge --model` wrote: where it agrees with your labels, it makes them worth more.
+            Labels file written by `judge --model`. If the model agrees with you, your labels count for more.
         seed : int
-            Of the folds.
+            Seed of the folds.
         timed : bool
-            Whether live search is timed in every row, which takes a second or more.
+            Time live search in every row, which takes a second or more.
         target : str
-            Choose only what this export target expresses, such as elasticsearch or echovault.
+            Choose only what this export target can express, such as elasticsearch or echovault.
         latency : float
-            Choose only what takes half of the searches at most so many milliseconds.
+            Choose only configurations whose median latency is at most this many milliseconds.
         embedding_calls : float
-            Only candidates that embed at most so many of 100 queries (0: no vectors).
+            Choose only configurations that embed at most this many of 100 queries (0: no vectors).
         """
         from steelyard_eval.choose.recommend import recommend
 
@@ -223,18 +221,18 @@ class Workbench:
         Parameters
         ----------
         feedback : str or Path
-            The log; the data set's own by default.
+            Feedback log (default: the data set's own).
         current : any contender
-            What ranked it and is used today; by default the policy that ranked most of it.
+            Configuration behind the logged results and used today (default: the policy of most results).
         source : str
-            ``KIND`` or ``KIND:PATH``: read the log from what another program keeps, such as transcripts; it is
-            written to `feedback`, `feedback.KIND.jsonl` in the data set's folder by default.
+            ``KIND`` or ``KIND:PATH``: first make the log from files of another program, such as transcripts, and
+            write it to `feedback` (default: `feedback.KIND.jsonl` in the data set's folder).
         keep_queries : bool
-            Whether that log holds the texts of queries, too.
+            Also store the texts of queries in the log.
         rule : str
-            `labels`, which acts sharpen; or `adaptive`, the rule of Soleri's document.
+            labels: labels decide, actions refine. adaptive: the rule in Soleri's document.
         labels : bool
-            Whether the labels decide, from 15 labelled questions on; without them nothing ships.
+            Let labels decide, from 15 labelled queries on. Without labels, nothing ships.
         """
         from steelyard_eval.learn import learn
 
@@ -257,21 +255,20 @@ class Workbench:
         """Open the live explorer in a notebook: move weights and parameters, see what every move does.
 
         Returns the widget; `exploration` is what it shows, as numbers.
-        Raises MachineError without the extra `notebooks`; ConfigError for unknown names, and for a data set
-        without judged queries.
+        Raises MachineError without the extra `notebooks`; ConfigError for unknown names, or no labels.
 
         Parameters
         ----------
         contender : str
-            The system or strategy to start from; the current one by default.
+            System or strategy to start from (default: `current`).
         current : any contender
-            What every move is held against; what dataset.json names as `system` by default, else bm25.
+            Contender to compare every move with (default: the `system` in dataset.json, else bm25).
         metric : str
-            What is shown, by its name in ir_measures.
+            Metric to show, by its name in ir_measures.
         limit : int
-            Length of the lists; the cutoff of the metric by default.
+            Length of the lists (default: the cutoff of the metric).
         recording : str or Path
-            A folder that `record` wrote with all queries, to be replayed instead of searching.
+            Replay this folder, which `record` wrote with all queries, instead of searching.
         """
         from steelyard.base.extensions import require
 
@@ -297,7 +294,7 @@ class Workbench:
         out: str | Path | None = None,
         *,
         judge: str = "judge",
-        second_to: str = "",
+        second_judge_of: str = "",
         split: str | None = None,
         seed: int = 0,
         random: bool | None = None,
@@ -311,24 +308,24 @@ class Workbench:
         Parameters
         ----------
         contenders : str, sequence, mapping, or one contender
-            What is chosen between; the pool of a query is what they rank among the first ten.
-            By default what `recommend` needs next: where nothing is labelled, or what is was by duel, the usual
-            strategies (`choose.public.CONTENDERS`) by duel, where each answer decides which pair is asked next
-            until the verdict stands; else `random` queries.
+            Contenders to choose between. The pool of a query is their top ten results.
+            By default what `recommend` needs next. Without labels, or with labels of single pairs: single pairs of
+            the usual strategies (`choose.public.CONTENDERS`), where each answer decides the next pair, until the
+            verdict is settled. Otherwise `random` queries.
         out : str or Path
-            Folder of the judgments: they are saved after each, and continued from there. By default the folder
-            judgments in that of the data set, or here where it is in memory.
+            Folder of the judgments (default: judgments in the folder of the data set, or in the current folder if
+            the data set is in memory). Each judgment is saved at once.
         judge : str
-            Who judges; every judge has files of their own.
-        second_to : str
-            Judge again what this judge has judged; `agreement` then has kappa.
+            Your name as judge. Each judge has their own files.
+        second_judge_of : str
+            Label again the pairs that this judge labelled, to measure agreement (kappa).
         split : str
-            Whose queries; all by default.
+            Queries of this split (default: all).
         seed : int
-            Of the order.
+            Seed of the order.
         random : bool
-            Queries that are drawn at random, each judged on all that the contenders find, which can carry a ship;
-            False: single pairs, by duel. By default as above.
+            True: label all results of queries drawn at random; these labels can lead to ship. False: label single
+            pairs. By default as above.
         """
         from steelyard.base.extensions import require
 
@@ -340,7 +337,7 @@ class Workbench:
         folder = folder_of(self.dataset) if out is None else Path(out)
         return Judge(
             open_judging(
-                self.dataset, contenders, folder, judge, second_to, split, seed, random=random,
+                self.dataset, contenders, folder, judge, second_judge_of, split, seed, random=random,
                 workspace=lambda: self.workspace,
             )
         )  # fmt: skip
@@ -364,13 +361,13 @@ class Workbench:
         query_id : str
             One of the data set's queries.
         config : contender
-            A system, a strategy or a weights file; by default what dataset.json names as `system`, else bm25.
+            A system, a strategy or a weights file (default: the `system` in dataset.json, else bm25).
         against : contender
-            Any contender; one that has lists only, such as a TREC run, is compared by ranks.
+            Also explain what this contender changes. Contenders with only lists (TREC runs) are compared by ranks.
         entry : str
-            An entry to explain in full, ranked or not.
+            Entry to explain in full, ranked or not.
         limit : int
-            Length of the lists; 10 by default, and a weights file's own.
+            Length of the lists (default: the weights file's limit, else 10).
         """
         from steelyard_eval.explain import explain
 
@@ -381,7 +378,7 @@ class Workbench:
         contenders: GivenMany | None = None,
         *,
         baseline: str | Path = "reports/baseline.json",
-        because: str = "",
+        reason: str = "",
         budget: float = 0.04,
         block_slices: bool = False,
         split: str | None = None,
@@ -396,24 +393,26 @@ class Workbench:
         Parameters
         ----------
         contenders : any contender, or several
-            What is gated; everything that the baseline names by default.
+            Contenders to test (default: all of the baseline).
         baseline : str or Path
-            The file; `update_baseline` writes it.
-        because : str
-            Why a first baseline is written, where there is none.
+            Baseline file; `update_baseline` writes it.
+        reason : str
+            Write a first baseline with this reason if there is none.
         budget : float
-            The drop of nDCG@10 that is accepted unproven.
+            Drop of nDCG@10 that the gate must rule out to pass.
         block_slices : bool
-            Whether a category or intent that is significantly worse fails the gate.
-        split, limit
-            The baseline's own by default.
+            Also fail if a category or intent is significantly worse.
+        split : str
+            Queries of this split (default: the baseline's).
+        limit : int
+            Length of the lists (default: the baseline's).
         """
         from steelyard_eval.gate.gate import check, update
 
         options = {"budget": budget, "block_slices": block_slices, "split": split, "limit": limit}
         gate = self._gate(baseline, **options)
-        if because and gate.baseline is None:
-            update(gate, contenders, because=because)
+        if reason and gate.baseline is None:
+            update(gate, contenders, reason=reason)
             gate = self._gate(baseline, **options)
         return self._kept(check(gate, contenders))
 
@@ -421,7 +420,7 @@ class Workbench:
         self,
         contenders: GivenMany | None = None,
         *,
-        because: str,
+        reason: str,
         baseline: str | Path = "reports/baseline.json",
         accept_worse: bool = False,
         split: str | None = None,
@@ -430,12 +429,12 @@ class Workbench:
         """Write a baseline of these contenders, or of those that the old one names, and return its file.
 
         The old one is kept beside it as ``baseline.json.bak``. Raises ConfigError when search got worse and that
-        is not accepted, or `because` is empty; nothing is written.
+        is not accepted, or `reason` is empty; nothing is written.
         """
         from steelyard_eval.gate.gate import update
 
         gate = self._gate(baseline, split=split, limit=limit)
-        update(gate, contenders, because=because, accept_worse=accept_worse)
+        update(gate, contenders, reason=reason, accept_worse=accept_worse)
         return gate.path
 
     def runs(self) -> Runs:
@@ -474,12 +473,12 @@ class Workbench:
         Parameters
         ----------
         query : str or Query
-            The id of one of the data set's queries, or any text. Where the vectors are recorded, only the data
-            set's own queries have one; other texts are answered by keywords, and the result says so.
+            The id of a query of the data set, or any text. With recorded vectors, only queries of the data set
+            have a vector; other texts are searched by keywords, and the result says so.
         config : contender
             A system, a strategy or a weights file.
         limit : int
-            How many results; 10 by default, and a weights file's own.
+            Number of results (default: the weights file's limit, else 10).
         """
         return self.searcher(config, limit=limit)(query)
 
@@ -540,18 +539,18 @@ class Workbench:
         Parameters
         ----------
         out : str or Path
-            Folder: of the recording of lists, else of a recording a system.
+            Folder of the recording of lists, or of one recording for each system.
         systems : str or sequence of str
-            Names of the systems whose retrievers run, separated by commas.
+            Systems whose retrievers run, separated by commas.
         lists : str, sequence or mapping
             Lists of other engines to record instead, by name: ``"bm25=a.run, mine=b.run"`` or a mapping to TREC
             runs, tables, functions or endpoints.
         split : str
-            Whose queries; all for lists, the data set's own choice for systems.
+            Queries of this split (default: all for lists, the data set's choice for systems).
         limit : int
-            Length of the results that the systems are recorded for.
+            Length of the lists to record systems for.
         rerank : str
-            Which candidates a re-ranker scores: those at the top, or all, so that any top can be replayed.
+            Candidates that a re-ranker scores: top (those that systems read), or all, to replay any top.
         """
         from steelyard_eval.common.configurations import split_contenders
         from steelyard_eval.compare.list_recording import save_lists
@@ -599,15 +598,15 @@ def load(
     text_for_embedding : str
         The template of the text that these vectors stand for.
     embedder : str
-        auto: what dataset.json names, else recorded vectors if there are any, else lsa; recorded: vectors of the
-        data set (recorded:MODEL, if of several models); lsa: fitted on its texts; none: keywords only; minilm,
-        minilm-int8, wordllama and api need an extra.
+        auto: the choice in dataset.json, else recorded, else lsa. recorded: the vectors of the data set.
+        recorded:MODEL: those of one model. lsa: vectors fitted on the texts. none: keywords only. All others need
+        an extra.
     jobs : int or Executor
-        Processes that search, or a Dask cluster's scheduler (extra dask); the result is the same, and more than
-        one pays off for thousands of queries.
+        Number of processes, or the address of a Dask scheduler (extra dask). The result is the same. More than one
+        pays off for thousands of queries.
     intents : str, optional
-        Where the intents of queries are from: classified, as live search does (the default), or given, the field
-        `intent` of the queries where the system knows the word.
+        Source of query intents: classified, as in live search (default), or given, the field `intent` of queries
+        if the system knows it.
     """
     from dataclasses import replace
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 WORDS = ("token", "cache", "deploy", "budget")
 REFUSED = "which has lists and no weights; name a system, a strategy or a weights file here"
 LISTS = ("run", "run of another name", "endpoint")
-NO_RUNS = "answers no new question; name what searches"
+NO_RUNS = "cannot answer new queries; name a system"
 """Said where lists are asked for queries that nobody asked before."""
 SPELLINGS, LINES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8")).values()
 """Every way to name a contender, and a command for every place that takes one."""
@@ -172,7 +172,7 @@ def test_every_figure_is_that_of_declared_groups(command, folders, tmp_path):
         out = tmp_path / folder.name
         out.mkdir()
         if command == "gate":
-            done("gate", folder, "x=bm25", "--baseline", out / "b.json", "--update", "--because", "first")
+            done("gate", folder, "x=bm25", "--baseline", out / "b.json", "--update", "--reason", "first")
         words = COMMANDS[command].format(folder=folder, sum=SUM, log=folders[2], out=out)
         found = run(*shlex.split(words), "--json", "--quiet")
         assert found.exit_code in (0, 1)

@@ -36,7 +36,7 @@ class TestCommands:
         weights.write_text(json.dumps(record))
         assert len(document("search", vault, "token", "--weights", weights, "--limit", 2)["hits"]) == 2
         weights.write_text(json.dumps(record | {"limit": 3}))
-        assert "limit 3 is not the cut" in done("search", vault, "token", "--weights", weights, code=2).stderr
+        assert "limit 3 differs from" in done("search", vault, "token", "--weights", weights, code=2).stderr
         record["retrievers"]["fts"]["field_weights"]["titel"] = 2
         weights.write_text(json.dumps(record))
         assert "did you mean 'title'" in done("search", vault, "token", "--weights", weights, code=2).stderr

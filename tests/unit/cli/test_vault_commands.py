@@ -193,7 +193,7 @@ class TestParameters:
         monkeypatch.delenv("LLM_BASE_URL", raising=False)
         entries = [Entry("m1", "Rotate them. Ask ops.")]
         assert [layered_entries(entries, how)[0].l0 for how in ("extractive", "none")] == ["Rotate them.", ""]
-        with pytest.raises(ConfigError, match="endpoint for --layers"):
+        with pytest.raises(ConfigError, match="layers llm needs an endpoint"):
             layered_entries(entries, "llm")
 
     @tabled

@@ -218,7 +218,7 @@ class TestWithoutLabels:
         assert "RBO" in found._repr_html_()
         written = sorted(path.name for path in (tmp_path / "runs").iterdir())
         assert written == ["bm25.documented.run", "echovault.documented.run"]
-        with pytest.raises(ConfigError, match="nothing to plot"):
+        with pytest.raises(ConfigError, match="no labels to plot"):
             found.plot()
         page = found.report(tmp_path / "report")[0].read_text("utf-8")
         assert 'id="agreement"' in page

@@ -137,7 +137,7 @@ class TestRefusing:
             (lambda d: {**d, "data": None}, "no list of vectors for 7 texts"),
             (lambda d: {"error": {"message": "no"}}, "has no 'data'"),
             (lambda d: [d], "has no 'data'"),
-            (first(embedding=[1.0] * 7), "dimension 7 and 8 side by side"),
+            (first(embedding=[1.0] * 7), "different dimensions, 7 and 8"),
             *((first(without=name), f"has no '{name}'") for name in ("index", "embedding")),
             *((first(index=at), f"index {at} is repeated or not in 0..6") for at in (1, 7, False)),
             *((first(embedding=row), "vector of text 1 belongs") for row in ([], ["1"] * 8, [[1.0] * 8])),
@@ -169,7 +169,7 @@ class TestRefusing:
     @pytest.mark.parametrize("content", [b"<html>not JSON</html>", b"", b"\xff\xfe", b"[" * 100_000, b"{}{}"])
     def test_what_is_not_json_is_named(self, endpoint, content):
         endpoint.script = [endpoint.raw(content)] * 2
-        with pytest.raises(EmbedderError, match="whole JSON") as raised:
+        with pytest.raises(EmbedderError, match="complete JSON") as raised:
             embedder(endpoint, attempts=2).embed(["a"])
         assert len(str(raised.value)) < 500
 

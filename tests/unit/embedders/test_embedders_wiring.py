@@ -226,7 +226,7 @@ class TestForeignVaults:
         assert restored.warm() is False
         with pytest.raises(EmbedderError):
             restored.embed(["a"])
-        with pytest.raises(ConfigError, match="'telepathy', unknown"):
+        with pytest.raises(ConfigError, match="embedder 'telepathy'"):
             restore("telepathy", {}, {})
 
 

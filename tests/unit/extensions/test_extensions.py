@@ -72,7 +72,7 @@ def test_without_one_its_command_ends_with_one_line_and_another_command_works(na
 
 def test_without_all_of_them_the_core_works(tmp_path):
     gated = [STARTER, "bm25", "--baseline", "base.json"]
-    commands = [COMPARE, ["recommend", STARTER, "--json"], ["gate", *gated, "--update", "--because", "first"]]
+    commands = [COMPARE, ["recommend", STARTER, "--json"], ["gate", *gated, "--update", "--reason", "first"]]
     commands += [["gate", *gated], ["index", STARTER, "made.db"], ["search", "made.db", "rotate keys"]]
     results = run(without({**EXTENSIONS, **OF_ENGINE}, tmp_path), *commands)
     assert [code for code, _, _ in results] == [0] * len(commands), results

@@ -100,7 +100,7 @@ def test_a_signal_without_ends_has_no_theoretical_scale(signal):
 
 def test_a_table_that_does_not_know_the_ends_is_refused():
     own = [Query("q", id="q")], [0.0], [{"bm25": [ScoredId("a", 2.0, 1)]}], {}, None
-    with pytest.raises(ConfigError, match=r"scale of bm25.*record"):
+    with pytest.raises(ConfigError, match=r"bm25 has none here.*record"):
         fuse(join(*own), parse_strategy(SCALED))
     known = join(*own, ends=[{"bm25": (0.0, 8.0)}])
     assert fuse(known, parse_strategy(SCALED)).tolist() == [0.25]
@@ -210,7 +210,7 @@ def test_every_value_is_explained():
 def test_a_list_has_twenty_stages_at_most():
     """docs/strategies.md"""
     assert len(parse_stages(["mmr(1000)"] * 20)) == 20
-    with pytest.raises(ConfigError, match="21 finish stages,"):
+    with pytest.raises(ConfigError, match="21 stages;"):
         parse_stages(["mmr(1000)"] * 21)
 
 

@@ -34,7 +34,7 @@ def data():
 def committed(data, tmp_path_factory):
     """A baseline of two contenders, never written to."""
     path = tmp_path_factory.mktemp("committed") / "baseline.json"
-    data.update_baseline(["bm25", SUM], because="first", baseline=path)
+    data.update_baseline(["bm25", SUM], reason="first", baseline=path)
     return path
 
 
@@ -84,7 +84,7 @@ def based(data, tmp_path):
     path = tmp_path / "own.json"
 
     def write(contenders, **more):
-        return data.update_baseline(contenders, baseline=path, **{"because": "meant", **more})
+        return data.update_baseline(contenders, baseline=path, **{"reason": "meant", **more})
 
     return write
 
@@ -222,11 +222,11 @@ def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline
     now = data_hashes(changed_set, changed_set.split("all"))["labels"]
     assert "1 added ('q03 infra-k3s'), 1 changed ('q01 api-pool-exhaustion')" in text
     assert before[:12] in text and now[:12] in text and "corpus" not in text
-    assert f"steelyard gate {other} --baseline {baseline} --update --because" in text
+    assert f"steelyard gate {other} --baseline {baseline} --update --reason" in text
     whole = sy.load(other).gate(baseline=baseline).result.findings[-1]
     assert whole.facts == {"part": "labels", "before": before, "now": now}
 
-    assert run(*ask, "--update", "--because", "a label was wrong") == 0
+    assert run(*ask, "--update", "--reason", "a label was wrong") == 0
     assert run(*ask) == 0
 
 
@@ -235,7 +235,7 @@ def test_an_update_hides_no_decline_behind_changed_labels(tmp_path, capsys, monk
     monkeypatch.chdir(tmp_path)
     editable(Path("mine"))
     find_system("bm25").config(10).save("search-weights.json")
-    update = ("gate", "mine", "--update", "--because")
+    update = ("gate", "mine", "--update", "--reason")
     assert run(*update, "first", "search-weights.json") == 0
     before = Path("reports/baseline.json").read_bytes()
 
@@ -243,7 +243,7 @@ def test_an_update_hides_no_decline_behind_changed_labels(tmp_path, capsys, monk
     Path("mine/qrels.txt").write_text("\n".join(labels[1:]) + "\n")
     find_system("cortex_mem").config(10).save("search-weights.json")
     assert run(*update, "labels fixed") == 2
-    assert "so did 'search-weights.json'" in " ".join(capsys.readouterr().err.split())
+    assert "labels and 'search-weights.json' changed" in " ".join(capsys.readouterr().err.split())
     assert Path("reports/baseline.json").read_bytes() == before
     assert run(*update, "both are meant", "--accept-worse") == 0
 
@@ -284,9 +284,9 @@ def test_a_baseline_that_cannot_be_read_is_refused(data, tmp_path):
 
 def test_an_update_says_when_and_why(data, based, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
-    found = data.gate(baseline=based({"bm25": "vector", SUM: SUM}, because="vectors alone"))
+    found = data.gate(baseline=based({"bm25": "vector", SUM: SUM}, reason="vectors alone"))
     (about,) = rows(found, "gate_file")
-    assert (about["because"], about["date"]) == ("vectors alone", "2027-01-15")  # date -u -d @1800000000
+    assert (about["reason"], about["date"]) == ("vectors alone", "2027-01-15")  # date -u -d @1800000000
     assert found.verdict == "pass"
     # of vector, as compare prints it
     assert found.result.rows[1].means["nDCG@10"].mean == pytest.approx(0.7105, abs=1e-4)
@@ -297,23 +297,23 @@ def test_an_adverse_update_needs_accept_worse(data, lists, baseline):
     bad = {"bm25": worse(data, lists, 0.5), SUM: SUM}
     for contenders, told in ((bad, r"^bm25: -.*would hide"), ("bm25", r"update would hide")):  # one is dropped
         with pytest.raises(ConfigError, match=told):
-            data.update_baseline(contenders, because="why not", baseline=baseline)
+            data.update_baseline(contenders, reason="why not", baseline=baseline)
     for reason in ("", "  "):
-        with pytest.raises(ConfigError, match="--because"):
-            data.update_baseline(because=reason, baseline=baseline)
+        with pytest.raises(ConfigError, match="--reason"):
+            data.update_baseline(reason=reason, baseline=baseline)
     assert baseline.read_bytes() == before
-    data.update_baseline(bad, because="bm25 goes", baseline=baseline, accept_worse=True)
+    data.update_baseline(bad, reason="bm25 goes", baseline=baseline, accept_worse=True)
     assert data.gate(bad, baseline=baseline).verdict == "pass"
 
 
 def test_the_baseline_before_is_kept_once_beside_it(data, baseline, capsys):
     before = baseline.read_bytes()
     copy = baseline.with_name("baseline.json.bak")
-    assert run("gate", STARTER, "--baseline", baseline, "--update", "--because", "oops", "--json") == 0
+    assert run("gate", STARTER, "--baseline", baseline, "--update", "--reason", "oops", "--json") == 0
     assert json.loads(capsys.readouterr().out)["replaced"] == str(copy)
     assert copy.read_bytes() == before
     second = baseline.read_bytes()
-    data.update_baseline(because="once more", baseline=baseline)
+    data.update_baseline(reason="once more", baseline=baseline)
     assert [path.read_bytes() for path in sorted(baseline.parent.glob("*.bak*"))] == [second]
     assert data.gate(baseline=copy).verdict == "pass"
 
@@ -394,7 +394,7 @@ def test_a_broken_weights_file_is_no_verdict_and_the_comment_says_why(tmp_path, 
     monkeypatch.chdir(tmp_path)
     file = Path("search-weights.json")
     find_system("bm25").config(10).save(file)
-    assert run("gate", STARTER, file, "--update", "--because", "first") == 0
+    assert run("gate", STARTER, file, "--update", "--reason", "first") == 0
     file.write_text(file.read_text().replace(old, new))
     assert run("gate", STARTER, "--markdown", "comment.md") == 2
     said = Path("comment.md").read_text()

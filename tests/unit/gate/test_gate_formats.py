@@ -40,7 +40,7 @@ def found(hostile, tmp_path_factory):
     ids = [entry.id for entry in hostile.dataset.entries]
     right = {query.id: [*hostile.dataset.qrels[query.id], *ids] for query in hostile.dataset.queries}
     one = right | {hostile.dataset.queries[0].id: ids[1:2] + right[hostile.dataset.queries[0].id]}
-    hostile.update_baseline({HARM: lambda query: right[query.id]}, because=HARM, baseline=path)
+    hostile.update_baseline({HARM: lambda query: right[query.id]}, reason=HARM, baseline=path)
     other = sy.load({"corpus": {"a": "x"}, "queries": {"q": "x"}, "qrels": {"q": ["a"]}})
     return {
         "pass": hostile.gate({HARM: lambda query: right[query.id]}, baseline=path),
@@ -105,7 +105,7 @@ def test_the_step_summary_and_all_files_are_written(tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     Path("summary.md").write_text("before\n")
     words = ["gate", STARTER, "--baseline", "baseline.json", "-q"]
-    done(*words, "bm25", "--update", "--because", "first")
+    done(*words, "bm25", "--update", "--reason", "first")
     told = done(*words, *FACES)
     assert "::notice title=steelyard gate::Pass" in told.stderr
     assert Path("summary.md").read_text() == "before\n" + Path("g.md").read_text()
@@ -173,7 +173,7 @@ def test_worse():
 
 def test_in_pytest_a_regression_fails_and_the_summary_is_printed(tmp_path):
     mine = {"mine": lambda query: ["api-pool-exhaustion"]}
-    sy.load(STARTER).update_baseline(mine, because="first", baseline=tmp_path / "baseline.json")
+    sy.load(STARTER).update_baseline(mine, reason="first", baseline=tmp_path / "baseline.json")
     (tmp_path / "test_mine.py").write_text(TESTED)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]
     plugin = [] if "steelyard" in entry_points(group="pytest11").names else ["-p", "steelyard_eval.testing"]

@@ -57,7 +57,7 @@ def test_a_gate_that_starts_to_answer_what_has_no_answer_fails(folder, tmp_path)
     config = find_system("bm25").config(10, "", {})
     floor = parse_stages(["floor(0.5, on=weighted_sum(1*bm25, normalize=theoretical))"])
     replace(config, finish=(*config.finish, *floor)).save(weights)
-    done(*words, "--update", "--because", "begun")
+    done(*words, "--update", "--reason", "begun")
     assert len(json.loads(base.read_text())["contenders"][0]["answered"]) == 0
     config.save(weights)
     assert "26 of 26 unanswerable" in " ".join(done(*words, code=1).output.split())

@@ -163,7 +163,7 @@ def test_weighted_kappa_is_that_of_scikit_learn():
 def test_the_command_asks_only_where_that_is_wanted(tmp_path, monkeypatch):
     chat = Recorded(lambda prompt: "grade: 1")
     monkeypatch.setattr(network, "chat_of", lambda environ: chat)
-    words = ["judge", str(starter()), "--model", "--most", "2", "--out", str(tmp_path), "--json"]
+    words = ["judge", str(starter()), "--model", "--max-pairs", "2", "--out", str(tmp_path), "--json"]
     told = CliRunner().invoke(main, words)
     assert told.exit_code == 0, told.output
     assert chat.asked == []

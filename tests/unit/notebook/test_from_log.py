@@ -88,7 +88,7 @@ def test_a_sealed_data_set_draws_what_it_has(folder):
 
 def test_without_a_log_there_is_nothing_to_draw(folder):
     (folder / "feedback.jsonl").unlink()
-    with pytest.raises(ConfigError, match="log with queries"):
+    with pytest.raises(ConfigError, match="log with usable queries"):
         drawn_from_log(load(folder))
 
 

@@ -139,7 +139,7 @@ class TestSession:
         for grade in (0, 3, 1):
             pair = session.next
             texts.append(session.shown(pair)[0].text)
-            session.give(grade, "because" if grade == 3 else "")
+            session.give(grade, "reason" if grade == 3 else "")
             assert read_judgments(session.file)[pair].grade == grade
         first, line, last = (json.loads(line) for line in session.file.read_text().splitlines())
         query, entry = line["query"], line["entry"]
@@ -149,7 +149,7 @@ class TestSession:
             "digest": line["digest"],
             "drawn": False,
         }
-        said = {"grade": 3, "note": "because", "at": "2026-09-21T14:13:20Z"}  # date -u -d @1790000000
+        said = {"grade": 3, "note": "reason", "at": "2026-09-21T14:13:20Z"}  # date -u -d @1790000000
         assert line == {"query": query, "entry": entry, **said, **about}
         assert (first["grade"], last["grade"]) == (0, 1)
         assert session.qrels.read_text().splitlines()[1] == f"{query} 0 {entry} 3"
@@ -191,9 +191,9 @@ class TestSession:
     def test_grades_and_names_are_checked(self, session, blank, tmp_path):
         for wrong, why in (
             (lambda: session.give(4), "0, 1, 2,"),
-            (lambda: session.give(2, pair=("q", "m")), "not asked"),
+            (lambda: session.give(2, pair=("q", "m")), "not one of the"),
             (lambda: Session(blank, tmp_path, "../ann"), "letters, digits"),
-            (lambda: Session(blank, tmp_path, "ann", "ann"), "second to themselves"),
+            (lambda: Session(blank, tmp_path, "ann", "ann"), "their own second judge"),
             (lambda: Session(blank, tmp_path, "bob", "ann"), "ann has judged"),
         ):
             with pytest.raises(ConfigError, match=why):
@@ -424,7 +424,7 @@ class TestOtherSets:
             ([], ["roads"], ""),  # before queries are typed
         ],
     )
-    @pytest.mark.parametrize("option", [(), ("--apply",), ("--judge", "ann", "--second-to", "judge")])
+    @pytest.mark.parametrize("option", [(), ("--apply",), ("--judge", "ann", "--second-judge-of", "judge")])
     def test_judgments_of_another_set_are_refused(self, first, asked, words, why, option):
         other = self.folder(first.parent / "mb", asked, words)
         kept = contents(first.parent)

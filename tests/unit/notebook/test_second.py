@@ -14,7 +14,7 @@ def test_ten_labelled_pairs_are_asked_again_and_stand_beside_the_first_labels(tm
     folder = tmp_path / "mine"
     shutil.copytree(starter(), folder, ignore=shutil.ignore_patterns(".steelyard"))
     first = load(folder).qrels
-    words = ("judge", folder, "--second-to", "labels", "--judge", "again")
+    words = ("judge", folder, "--second-judge-of", "labels", "--judge", "again")
     run(*words, typed="2" * 12)
     written = document(*words, "--apply")
     second = load(folder).second

@@ -201,7 +201,7 @@ def test_a_recording_keeps_its_own_and_refuses_the_other(folder, tmp_path):
 
 def test_a_baseline_is_of_one_of_them(folder, tmp_path):
     baseline = tmp_path / "baseline.json"
-    bench(folder).update_baseline("spec_kit", because="the first", baseline=baseline)
+    bench(folder).update_baseline("spec_kit", reason="the first", baseline=baseline)
     assert bench(folder).gate(baseline=baseline).verdict == "pass"
     found = bench(folder, "given").gate(baseline=baseline)
     finding, below = found.result.findings

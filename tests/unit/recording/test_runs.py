@@ -121,11 +121,11 @@ def raw(folder, content):
 @pytest.mark.parametrize(
     ("write", "content", "why"),
     [
-        (schema, "CREATE TABLE runs(id, at, kind, facts)", "kept runs; move"),
+        (schema, "CREATE TABLE runs(id, at, kind, facts)", "of runs; move"),
         (
             schema,
             "; ".join(TABLES) + "; CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM states; END",
-            "kept runs; move",
+            "of runs; move",
         ),
         (raw, b"SQLite format 3\x00" + b"\xff" * 4096, "begin anew"),
         (raw, b"no database at all" * 100, "begin anew"),

@@ -97,7 +97,7 @@ def test_any_executor_writes_the_bytes_of_one_process_and_leaves_no_block(tmp_pa
 def test_what_lost_workers_had_finished_is_not_made_again(tmp_path, blocks, monkeypatch):
     """Two blocks are finished; then the workers are gone. The next run makes the others, and the same bytes."""
     first = Counting(lasts=2)
-    with pytest.raises(MachineError, match="they had finished"):
+    with pytest.raises(MachineError, match="finished work is kept"):
         recorded_by(first, tmp_path / "many")
     first.shutdown()
     finished = blocks()
@@ -145,7 +145,7 @@ def test_a_cut_block_is_refused(tmp_path):
     whole = (tmp_path / "a.npz").read_bytes()
     for size in (0, 10, len(whole) // 2, len(whole) - 1):
         (tmp_path / "a.npz").write_bytes(whole[:size])
-        with pytest.raises(DataError, match="no whole block"):
+        with pytest.raises(DataError, match="not a complete block"):
             load_block(tmp_path / "a.npz", 1)
 
 
@@ -204,7 +204,7 @@ def test_a_block_that_others_wrote_has_to_fit_together(tmp_path):
     )
     compressed = (zipped(OF_ONE_QUERY, kind) for kind in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))
     for content in (*map(zipped, odd), *compressed, zipped({}), bare + bytes(16)):
-        with pytest.raises(DataError, match="whole block"):
+        with pytest.raises(DataError, match="complete block"):
             loaded(content)
 
 

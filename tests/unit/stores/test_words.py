@@ -124,7 +124,7 @@ def test_words_that_are_counted_anew_meanwhile_are_an_error_and_never_a_shorter_
         first.ensure_words(analyses([BM25]))
         counted = first.counted(BM25.reading.bm25_words.analysis, EVERYTHING)
         second.drop_words()
-        with pytest.raises(VaultError, match="counted anew during"):
+        with pytest.raises(VaultError, match="during the search; search again"):
             counted.posting("token")
 
 

@@ -46,7 +46,7 @@ class Feedback:
 
     def __post_init__(self) -> None:
         if min(astuple(self)) < 0:
-            raise ConfigError(f"{self} has a number below 0; feedback is counted from 0")
+            raise ConfigError(f"{self} has a count below 0; counts of feedback start at 0")
 
     @property
     def count(self) -> int:

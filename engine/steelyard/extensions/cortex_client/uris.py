@@ -56,10 +56,10 @@ def vault_of(folder: str | Path, tenant: str) -> Path:
     """
     if not TENANT.fullmatch(tenant):
         raise ConfigError(
-            f"tenant {quote(tenant)} cannot be a name; write 1 to 64 of a-z, 0-9, - and _, "
-            "the first and the last a letter or a digit"
+            f"tenant {quote(tenant)} is not a valid name; use 1 to 64 of a-z, 0-9, - and _, "
+            "with a letter or a digit at both ends"
         )
     path = Path(folder) / f"cortex-mem-{tenant}.db"
     if path.is_symlink() or (path.exists() and path.stat().st_nlink > 1):
-        raise ConfigError(f"{quote(str(path))} is a link; a tenant's vault is a file of its own")
+        raise ConfigError(f"{quote(str(path))} is a link; a tenant's vault must be a file")
     return path

@@ -104,9 +104,9 @@ def _matrix(rows: Sequence[Any]) -> Vectors:
     """float32[rows, dim]; ValueError unless all rows are equally long lists of finite numbers."""
     for i, row in enumerate(rows):
         if not isinstance(row, list) or not row or any(type(value) not in (int, float) for value in row):
-            raise ValueError(f"{quote(row)} where the vector of text {i + 1} belongs")
+            raise ValueError(f"{quote(row)} instead of the vector of text {i + 1}")
         if len(row) != len(rows[0]):
-            raise ValueError(f"vectors of dimension {len(rows[0])} and {len(row)} side by side")
+            raise ValueError(f"vectors of different dimensions, {len(rows[0])} and {len(row)}")
     with np.errstate(over="ignore"):
         matrix = np.array(rows, dtype=np.float64).astype(np.float32)
     if not np.isfinite(matrix).all():

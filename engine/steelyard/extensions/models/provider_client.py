@@ -95,7 +95,7 @@ class ProviderClient:
             return answer.json()
         except ValueError:
             problem = quote(answer.text)
-        raise self._again(f"answered with {problem}, not with whole JSON", self._remedy())
+        raise self._again(f"answered with {problem}, not with complete JSON", self._remedy())
 
     def _refusal(self, answer: Response) -> EmbedderError:
         """The error for a status other than 200."""

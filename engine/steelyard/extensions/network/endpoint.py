@@ -114,13 +114,13 @@ def check_address(url: str, key: Secret, what: str) -> None:
         raise ConfigError(f"the address{told} of {what} cannot be read; write it as http://localhost:8000/v1")
     if "@" in parts.netloc or parts.query or parts.fragment or key.within(url):
         raise ConfigError(
-            f"the address of {what} holds a user, a key or a query, and would be stored or shown; "
-            f"give it as {parts.scheme}://HOST/PATH alone, and the key in its own variable"
+            f"the address of {what} holds a user, a key or a query, which would be stored or shown; "
+            f"write only {parts.scheme}://HOST/PATH, and set the key in its own variable"
         )
     if key and exposed(url):
         raise ConfigError(
-            f"{what} at {quote(url)} has a key, and over http everybody on the way reads it; "
-            "write https://, an address of this machine, or unset the key"
+            f"{what} at {quote(url)} would send its key over http, which is not encrypted; "
+            "use https:// or an address of this machine, or unset the key"
         )
 
 

@@ -25,6 +25,6 @@ def check_address(address: str) -> None:
         ) from None
     if any(given.get(name) for name in SECRETS):
         raise ConfigError(
-            "the address of the database holds a secret, and addresses are kept in files and lists of processes; "
-            "set PGPASSWORD, or write it to ~/.pgpass"
+            "the address of the database holds a secret, which files and process lists would show; "
+            "put it in PGPASSWORD or ~/.pgpass instead"
         )

@@ -147,8 +147,8 @@ def check(server: Server) -> None:
     """ConfigError for a role from which rows are hidden, and for a pgvector that is too old."""
     if server.restricted:
         raise ConfigError(
-            "an HNSW index leads through the vectors of all tenants, and this role sees a part of them; leave "
-            "--hnsw out (every search of what it sees is exact), or use the role that owns the store"
+            "an HNSW index covers the vectors of all tenants, and this role sees only some of them; leave --hnsw "
+            "out (search is then exact), or use the role that owns the store"
         )
     if server.pgvector < OLDEST:
         version = ".".join(map(str, server.pgvector))

@@ -185,7 +185,7 @@ class Server:
             "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'"
         ).fetchone()
         if row is None:
-            raise VaultError("the database has a store and no pgvector; let its administrator install it again")
+            raise VaultError("the database has a store but no pgvector; let its administrator reinstall it")
         return str(row[0]), str(row[1])
 
     def _look(self) -> None:
@@ -198,7 +198,7 @@ class Server:
             ).fetchone()
             if kinds != (0,):
                 raise VaultError(
-                    f"{self.name}: the schema steelyard holds more than tables; it is no store of ours"
+                    f"{self.name}: the schema steelyard has other objects than a store; use another database"
                 )
             check_version(self.name, run("SELECT version FROM steelyard.meta").fetchone()[0])
             self.restricted = bool(run("SELECT row_security_active('steelyard.entries')").fetchone()[0])
@@ -220,6 +220,6 @@ class Server:
                     f"{self.name}: this role may not do that ({reason}); see docs/postgres.md"
                 ) from None
             raise MachineError(
-                f"{self.name} cannot be used ({reason}); see that the server is up, that PGPASSWORD or .pgpass "
-                "has the password, and run the same again: what was not kept is done again"
+                f"{self.name} cannot be used ({reason}); check that the server is up and that PGPASSWORD or "
+                ".pgpass has the password, then run the same command again"
             ) from None

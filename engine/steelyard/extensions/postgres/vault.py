@@ -227,7 +227,7 @@ class PostgresVault(HnswSearch):
             yield
             return
         if self._db.in_transaction:
-            raise VaultError(f"{self.path}: a snapshot only reads; write when it has ended")
+            raise VaultError(f"{self.path}: a snapshot is read-only; write after it ends")
         with self._turn, self._copying(), self._server.transaction(write=True) as there:
             self._pull(there)
             changes = self._thread.changes = Written()

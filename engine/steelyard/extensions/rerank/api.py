@@ -77,5 +77,5 @@ def _scores(answer: Any, name: str, count: int) -> list[Any]:  # noqa: ANN401 --
         raise ValueError(f"no list {name!r} of {count} scores")
     scores = by_index(listed, "relevance_score")
     if odd := [score for score in scores if type(score) not in (int, float)]:
-        raise ValueError(f"{quote(odd[0])} where a score belongs")
+        raise ValueError(f"{quote(odd[0])} instead of a score")
     return scores

@@ -79,7 +79,7 @@ def checked_scores(scores: Any, count: int, name: str) -> Floats:  # noqa: ANN40
     try:
         array = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError):
-        raise RerankError(f"{name} gave scores that are no numbers") from None
+        raise RerankError(f"{name} returned scores that are not numbers") from None
     if array.shape != (count,) or not np.isfinite(array).all():
-        raise RerankError(f"{name} gave {array.size} scores for {count} documents, or one that is not finite")
+        raise RerankError(f"{name} returned {array.size} scores for {count} documents, or one that is not finite")
     return array

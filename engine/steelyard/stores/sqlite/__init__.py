@@ -39,7 +39,7 @@ def open_vault(name: str | Path, *, create: bool = False, hnsw: int | None = Non
     if is_address(name):
         return cast("Vault", extension("postgres").PostgresVault(str(name), create=create, hnsw=hnsw))
     if hnsw is not None:
-        raise ConfigError(f"{name} is a file, and HNSW is an index of a database; leave --hnsw out")
+        raise ConfigError(f"{name} is a file, and only databases have HNSW indexes; leave --hnsw out")
     return Vault(name, create=create)
 
 
@@ -253,7 +253,7 @@ class ScopedStore:
 
     def __init__(self, vault: Vault, visible: Filters) -> None:
         if any(rule.field == SUPERSEDED for clause in visible.clauses for rule in clause):
-            raise ConfigError("a scope cannot ask for superseded entries; filter by that instead")
+            raise ConfigError("a scope cannot select superseded entries; use a filter instead")
         self._vault, self._visible = vault, Filters(visible.clauses)
         self.revision, self.at, self.uncommitted = vault.revision, vault.at, vault.uncommitted
         self._building = threading.Lock()

@@ -110,8 +110,7 @@ class KeywordTables(WordTables):
             self.ensure_index(index)
         elif not self._has(index):
             raise VaultError(
-                f"{self.path} has no keyword index {index.name!r}, and searching writes nothing; run steelyard "
-                f"index {self.path} --rebuild"
+                f"{self.path} has no keyword index {index.name!r}; run steelyard index {self.path} --rebuild"
             )
         ranked: list[Any] | None = self._from_memory(index, match, weights, filters, depth)
         if ranked is None:

@@ -218,7 +218,7 @@ class _Stored(Segment):
         values = (json.dumps(list(words)), self.number, self.revision)
         rows = self.vault._db.run(sql, values, (BLOB | NULL,) * columns.count("p."))
         if len(rows) < len(words):
-            raise VaultError(f"the words of {self.vault.path} were counted anew during the search; search again")
+            raise VaultError(f"another program changed {self.vault.path} during the search; search again")
         return rows
 
     def _decoded(self, entries: bytes, often: bytes, places: bytes) -> Posting:

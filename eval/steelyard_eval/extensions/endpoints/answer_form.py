@@ -57,7 +57,7 @@ def ids_of(document: object, path: str = "") -> tuple[str, list[str]]:
         raise FormError(f"has no list of ids at {place}; name the path with ids=")
     names = [str(id_) for id_ in ids[:MANY]]
     if any(len(name) > LONGEST_TEXT or _HALF.search(name) for name in names):
-        raise FormError(f"has an id that is no Unicode, or longer than {LONGEST_TEXT} characters")
+        raise FormError(f"has an id that is not Unicode, or longer than {LONGEST_TEXT} characters")
     return place, names
 
 

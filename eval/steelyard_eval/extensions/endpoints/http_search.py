@@ -50,13 +50,11 @@ class HttpSearch:
         _check_address(self.url)
         if exposed(self.url) and holds_key(_COUNTED.sub("", self.url) + self.body):
             raise ConfigError(
-                f"endpoint {quote(self.shown)} has a key, and over http everybody on the way reads it; "
-                "write https://, or an address of this machine"
+                f"endpoint {quote(self.shown)} would send its key over http, which is not encrypted; "
+                "use https://, or an address of this machine"
             )
         if "{query}" not in self.url + self.body:
-            raise ConfigError(
-                f"endpoint {quote(self.shown)} never mentions {{query}}; write it where the text goes"
-            )
+            raise ConfigError(f"endpoint {quote(self.shown)} lacks {{query}}; write it where the text belongs")
         self._template  # noqa: B018 -- read now, so that what is faulty is named before anything runs
         answer_form.path_of(self.ids) if self.ids else None
 
@@ -94,7 +92,7 @@ class HttpSearch:
                 document = answer.json(answer_form.MOST_VALUES)
             except ValueError as error:
                 problem = f"answered with {quote(answer.text, 200)}, which is not JSON that can be read ({error})"
-                raise FormError(f"{problem}; ask for ids alone") from None
+                raise FormError(f"{problem}; request only ids") from None
             return ids_of(document, self.ids)[1]
         except FormError as error:
             raise DataError(f"endpoint {self.label}, query {quote(query.id)}: {error}") from None
@@ -129,7 +127,7 @@ def _check_address(url: str) -> None:
             f"endpoint {quote(masked(url))} is no address; write http://HOST/PATH?q={{query}}&limit={{limit}}"
         )
     if "@" in parts.netloc:
-        raise ConfigError("the address of an endpoint may not hold a user or a password: reports show it")
+        raise ConfigError("the address of an endpoint may not hold a user or a password, which reports would show")
 
 
 def _replaced(text: str, values: dict[str, str]) -> str:

@@ -168,7 +168,7 @@ class McpClient:
 def started(command: Sequence[str], place: str, told: Callable[..., str]) -> Iterator[McpClient]:
     """The server while it runs; ConfigError for no command, MachineError where it cannot be started."""
     if os.name != "posix":
-        raise MachineError("programs that are spoken to by lines are started on POSIX systems alone")
+        raise MachineError("MCP servers over stdio need a POSIX system")
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(  # noqa: S603 -- the user's own command, without a shell

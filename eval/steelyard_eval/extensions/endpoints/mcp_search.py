@@ -61,7 +61,7 @@ class McpSearch:
             raise ConfigError('an MCP server is written as mcp:COMMAND#TOOL, as in "mcp:npx -y my-server#search"')
         if self.arguments and (not isinstance(self.template, dict) or "{query}" not in self.arguments):
             raise ConfigError(
-                f"the arguments of {quote(self.tool)} are no JSON object with {{query}} in it; write "
+                f"the arguments of {quote(self.tool)} are not a JSON object with {{query}} in it; write "
                 '{"query": "{query}", "limit": "{limit}"}'
             )
         answer_form.path_of(self.ids) if self.ids else None  # so that a faulty path is named before anything runs
@@ -195,7 +195,7 @@ class McpSession:
 
     def _results(self, answer: object) -> list[str]:
         if not isinstance(answer, dict):
-            raise FormError(f"answered with {self._search.redacted_quote(answer)}, which is no result of a tool")
+            raise FormError(f"answered with {self._search.redacted_quote(answer)}, not with a tool result")
         if answer.get("isError") is True:
             raise FormError(f"failed: {self._search.redacted_quote(answer_form.text_in(answer))}")
         told = answer.get("structuredContent") is not None or answer_form.text_in(answer.get("content"))

@@ -251,7 +251,7 @@ def _dated(text: object, form: str) -> str | None:
 def _list(source: ForeignStore) -> list[dict[str, Any]]:  # `BROKEN` names what is of another form
     rows = source.json(source.path.name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise DataError(f"{source} is no list of conversations; name the published file")
+        raise DataError(f"{source} is not a list of conversations; name the published file")
     return rows
 
 

@@ -129,10 +129,8 @@ def refresh(folder: str | Path) -> Import:
     old, own = check_target(Path(folder)), _memory_of(Path(folder))
     source = old.json(ABOUT)["source"] if old is not None else {}
     if not own.is_file() or own.read_text(encoding="utf-8") != canonical(source):
-        raise ConfigError(
-            f"{quote(str(folder), PATH_WIDTH)}: you did not import it here from the store that it names; "
-            "name the store: steelyard import SOURCE FOLDER"
-        )
+        where = quote(str(folder), PATH_WIDTH)
+        raise ConfigError(f"{where} was not imported here; name its store: steelyard import SOURCE FOLDER")
     options = {name: value for name, value in source.items() if name not in ("kind", "path")}
     return import_store(source["path"], folder, source["kind"], Options(**options))
 
@@ -209,7 +207,7 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
         if (store := next(filter(known[named].matches, stores), None)) is not None:
             return known[named], store
         looked = ", ".join(map(str, places)) or "nowhere: it has no place of its own"
-        raise ConfigError(f"no store of {named} is found (looked at {looked}); name its file or folder")
+        raise ConfigError(f"found no store of {named} (looked at {looked}); name its file or folder")
     if not path.exists():
         word = kind is None and path.name == named and not path.suffix  # else a file or a folder is meant
         close = nearest(named, known) if word else closest_file(path) or "; name a file or a folder that does"
@@ -219,8 +217,8 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
         return known[kind], place
     if path.is_file() and _is_ours(place.head(path.name, LOOKED_AT)):
         raise ConfigError(
-            f"{place} is a weights file of Steelyard, or an export of one, and holds no entries; search with it "
-            "by --weights, or give it to the program that it was made for"
+            f"{place} is a weights file of Steelyard, or an export of one, and holds no entries; use it with "
+            "steelyard search --weights, or in the program it is for"
         )
     if path.is_dir() and has_corpus(path) and (path / "queries.jsonl").exists() and not (path / "qrels").is_dir():
         raise ConfigError(f"{quote(named, PATH_WIDTH)} is a data set already: steelyard check it")

@@ -103,14 +103,14 @@ class ForeignStore:
         except OSError as error:
             raise DataError(f"{place} cannot be read ({error.strerror}); make it readable") from None
         except UnpackError as error:
-            raise DataError(f"{place} is no sound gzip file ({error}); copy it again") from None
+            raise DataError(f"{place} is not a valid gzip file ({error}); copy it again") from None
         guesses = ("windows-1252", "latin-1") if guessed else ()
         for encoding in ("utf-16",) if content.startswith(UTF_16) else ("utf-8-sig", *guesses):
             with suppress(UnicodeDecodeError):
                 text = content.decode(encoding)
                 if "\0" not in text:
                     return text.replace("\r\n", "\n"), encoding if encoding in guesses else ""
-        raise DataError(f"{place} is no text in UTF-8; save it as UTF-8, or remove it")
+        raise DataError(f"{place} is not UTF-8 text; save it as UTF-8, or remove it")
 
     def text(self, name: str, most: int | None = LARGEST_NOTE) -> str:
         """A file as text, as `prose` has it without guesses."""

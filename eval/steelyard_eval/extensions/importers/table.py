@@ -88,14 +88,14 @@ def _columns(names: list[str], source: ForeignStore) -> dict[str, str]:
     asked = source.options.columns
     for field, column in asked.items():
         if field not in FIELDS:
-            raise ConfigError(f"--map: {quote(field)} is no field of an entry{nearest(field, FIELDS)}")
+            raise ConfigError(f"--map: {quote(field)} is not a field of entries{nearest(field, FIELDS)}")
         if column not in names:
             raise ConfigError(f"--map: {source} has no column {quote(column)}{nearest(column, names)}")
     left = guessed(name for name in names if name not in asked.values())
     columns = {**{field: column for field, column in left.items() if field not in asked}, **asked}
     if "text" not in columns and "title" not in columns:
         listed = ", ".join(quote(name, 40) for name in names[:10])
-        raise ConfigError(f"{source}: no column is known to be the text ({listed}); say --map text=COLUMN")
+        raise ConfigError(f"{source}: found no column with the text ({listed}); add --map text=COLUMN")
     return columns
 
 
@@ -107,7 +107,7 @@ def rows_of(source: ForeignStore, name: str) -> Rows:
     if plain.endswith((".jsonl", ".ndjson")):
         return _objects((decoded(line, f"{source}: line {number}") for number, line in source.lines(name)), source)
     if not plain.endswith(ENDINGS):
-        raise DataError(f"{source}: {quote(name)} is no table; its ending says none")
+        raise DataError(f"{source}: {quote(name)} is not a table, by its ending")
     return _objects(_rows_in(source.json(name)), source)
 
 
@@ -123,7 +123,7 @@ def _csv(source: ForeignStore, name: str) -> Rows:
                 raise csv.Error(f"a row has more cells than the header: {str(row[None])[:40]}")
             yield {key: value for key, value in row.items() if value not in (None, "")}
     except csv.Error as error:
-        raise DataError(f"{source} is no CSV table that can be read ({error}); correct it") from None
+        raise DataError(f"{source} is not a readable CSV table ({error}); correct it") from None
     finally:
         csv.field_size_limit(before)
 
@@ -149,7 +149,7 @@ def _rows_in(document: object) -> list[object]:
 def _objects(rows: Iterable[object], source: ForeignStore) -> Rows:
     for row in rows:
         if not isinstance(row, dict):
-            raise DataError(f"{source}: {quote(str(row), 40)} is no object; write one object for each entry")
+            raise DataError(f"{source}: {quote(str(row), 40)} is not an object; write one object for each entry")
         yield row
 
 

@@ -127,7 +127,7 @@ def _old_labels(old: ForeignStore) -> Labels:
             words = line.split()
             grade = read_integer(words[-1])
             if len(words) != 4 or grade is None:
-                raise DataError(f"{old}: {name}:{number} is no judgment; correct it before importing again")
+                raise DataError(f"{old}: {name}:{number} is not a judgment; correct it before importing again")
             labels[words[0], words[2]] = grade
     return labels
 

@@ -90,25 +90,25 @@ def provenance(chat: Chat) -> str:
     return f"llm:{chat.name.rsplit(' ', 1)[-1]}:{PROMPT}"
 
 
-def cost(session: Session, most: int) -> Price:
+def cost(session: Session, max_pairs: int) -> Price:
     """What asking about the next pairs would take, by the sizes of their texts; nothing is sent."""
     every = (session.pool.pair(place) for place in session.order.tolist())
-    pairs = list(islice((pair for pair in every if pair not in session.given), most))
+    pairs = list(islice((pair for pair in every if pair not in session.given), max_pairs))
     sent = sum(len(prompt_of(query.text, entry)) for query, entry in map(session.shown, pairs))
     return Price(len(pairs), sent // CHARACTERS, len(pairs) * ANSWER)
 
 
-def ask(session: Session, chat: Chat, most: int) -> int:
+def ask(session: Session, chat: Chat, max_pairs: int) -> int:
     """Let a model judge the next pairs, at most so many; returns how many. Every answer is saved.
 
     An answer without a grade is kept as "cannot say". EndpointError where it fails: the next call goes on.
     """
-    for count in range(most):
+    for count in range(max_pairs):
         if (pair := session.next) is None:
             return count
         query, entry = session.shown(pair)
         session.give(grade_of(chat.complete(prompt_of(query.text, entry))), provenance(chat), pair)
-    return most
+    return max_pairs
 
 
 def model_agreement(

@@ -230,5 +230,5 @@ def find_face(text: str | None) -> Face:
     if name == "soleri" and AGENT.fullmatch(agent):
         return soleri(agent)
     if text not in MIMICS:
-        raise ConfigError(f"there is no face {quote(text)}{nearest(name, MIMICS)}; an agent is for soleri:AGENT")
+        raise ConfigError(f"unknown memory system {quote(text)}{nearest(name, MIMICS)}; only soleri takes :AGENT")
     return MIMICS[text]

@@ -71,7 +71,7 @@ class ExplorerData:
         """The labelled queries of a data set; ConfigError with fewer than two."""
         chosen, held_out = (judged(dataset, part) for part in tuning_queries(dataset))
         if len(chosen) < 2:
-            raise ConfigError(f"{dataset.name}: exploring needs two judged queries at least; judge some first")
+            raise ConfigError(f"{dataset.name}: the explorer needs two labelled queries or more; label some")
         return cls(dataset, chosen, held_out, measure, limit or measure.cutoff or 10, space, table)
 
     @property

@@ -1,8 +1,7 @@
 """What judging writes into a data set: labels, what dataset.json has to say of them, and first queries.
 
 Copying words from an entry misleads: such a query favours search by words, and strategies that are chosen by such
-queries are worse than the default (docs/evidence/few-labels.md). So a text that repeats the entry is
-refused, and says why.
+queries are worse than the default (docs/evidence/few-labels.md). So texts that repeat the entry are refused.
 """
 
 from __future__ import annotations
@@ -222,7 +221,7 @@ def drawn_from_log(
     if queries_are_fixed(dataset):
         texts = [text for text in texts if normalised_text(text) in known]
     if not texts:
-        raise ConfigError(f"{dataset.called} has no log with queries that it can take; name one with --feedback")
+        raise ConfigError(f"{dataset.called} has no log with usable queries; name one with --feedback")
     drawn = {normalised_text(text): text for text in texts[:DRAWN]}
     new = [
         Query(id=f"log-{sha256(key.encode()).hexdigest()[:12]}", text=text)

@@ -66,8 +66,7 @@ def judgments_of(dataset: Dataset, path: Path) -> dict[Pair, Judgment]:
     if why := _another(dataset, given.values()):
         raise ConfigError(
             f"{quote(str(path), PATH_WIDTH)} has judgments of another data set than {quote(str(dataset.path))}: "
-            f"{why}. Give each data set a folder of its own (steelyard judge --out FOLDER), or, where it is your "
-            "query that changed, remove its lines there"
+            f"{why}. Choose a folder (steelyard judge --out FOLDER), or, if your query changed, remove its lines"
         )
     return given
 
@@ -114,7 +113,7 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
         except (ValueError, msgspec.MsgspecError, RecursionError):
             raise DataError(
                 f"{quote(str(path), PATH_WIDTH)}, line {number}: {quote(line)} is not a judgment; it needs "
-                "query, entry, grade 0-3 or null, note and at. Mend the line or remove it"
+                "query, entry, grade 0-3 or null, note and at. Correct or remove the line"
             ) from None
         judgments[one.query, one.entry] = one
     return judgments

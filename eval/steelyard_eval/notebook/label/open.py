@@ -91,7 +91,7 @@ def open_judging(
     contenders: GivenMany | None,
     folder: Path,
     judge: str = JUDGE,
-    second_to: str = "",
+    second_judge_of: str = "",
     split: str | None = None,
     seed: int = 0,
     *,
@@ -112,7 +112,7 @@ def open_judging(
     """
     space = cache(workspace or (lambda: Workspace.open(dataset, embedder)))
     if random is None:
-        random = not second_to and (contenders is not None or not dataset.by_pairs)
+        random = not second_judge_of and (contenders is not None or not dataset.by_pairs)
     duel = contenders is None and not random
     if duel:
         named = [one for one in distinct(read_all(list(CONTENDERS))) if _supplied(one, space())]
@@ -123,9 +123,9 @@ def open_judging(
     pool = pool_of(dataset, named, asked, seed, space)
     if duel and not len(pool):
         raise ConfigError(f"no query of {dataset.called} finds anything; there is nothing to judge")
-    if duel and not second_to:
+    if duel and not second_judge_of:
         return DuelSession(pool, folder, judge, space().model)
-    session = Session(pool, folder, judge, second_to, random=random, labelled=contenders is not None)
+    session = Session(pool, folder, judge, second_judge_of, random=random, labelled=contenders is not None)
     session.enough = MIN_QUERIES_WITH_LOG if queries else MIN_TO_SHIP
     session.decided = decided_on(dataset) if random and not queries else None
     return session

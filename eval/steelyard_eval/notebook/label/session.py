@@ -43,17 +43,16 @@ class Session:
     queries were said to have no answer, ``<judge>.queries.jsonl`` has those of the data set with that. All are
     written whole after every judgment.
 
-    Raises ConfigError for a name that is none, judgments of another data set, another judge who has judged nothing
-    here, and a second judge of queries drawn at random; DataError for a file that does not hold judgments, naming
-    its line.
+    Raises ConfigError for a name that is none, judgments of another data set, another judge without judgments,
+    and a second judge of queries drawn at random; DataError, with the line, for a file without judgments.
 
     Parameters
     ----------
     pool: What is judged.
     folder: Where judgments are kept; what is there already is continued.
     judge: The name of the judge: letters, digits, ``.``, ``_``, ``-``.
-    second_to: Judge what another judge has judged, shuffled anew and without seeing the grades; ten labelled pairs
-        of the data set where there is no such judge; empty to judge the pool.
+    second_judge_of: Judge again what this judge judged, shuffled, without seeing the grades. If there is no such
+        judge, ten labelled pairs of the data set. If empty, the pool.
     now: The time in seconds UTC.
     random: The queries are drawn at random, and their grades are labels once they are judged in full.
     labelled: Ask of queries that had been drawn before, too, what has no label; they come last.
@@ -69,18 +68,18 @@ class Session:
         pool: Pool,
         folder: Path,
         judge: str = JUDGE,
-        second_to: str = "",
+        second_judge_of: str = "",
         now: Callable[[], float] = time.time,
         random: bool = False,
         labelled: bool = False,
     ) -> None:
-        for name in (judge, second_to or judge):
+        for name in (judge, second_judge_of or judge):
             if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", name):
-                raise ConfigError(f"judge {quote(name)} must be letters, digits, dots, dashes; name another")
-        if judge == second_to:
-            raise ConfigError(f"{judge} cannot be second to themselves; give the second judge another name")
-        if second_to and random:
-            raise ConfigError(f"a second judge sees what {second_to} has judged; leave out --random")
+                raise ConfigError(f"{quote(name)} is not a valid judge; use letters, digits, dots and dashes")
+        if judge == second_judge_of:
+            raise ConfigError(f"{judge} cannot be their own second judge; add another name with --judge")
+        if second_judge_of and random:
+            raise ConfigError(f"a second judge labels the pairs of {second_judge_of}; leave out --random")
         self.pool = pool
         self.folder = folder
         self.judge = judge
@@ -88,11 +87,11 @@ class Session:
         self._now = now
         self._entries = {entry.id: entry for entry in pool.dataset.entries}
         self.given = judgments_of(pool.dataset, self.file)
-        self.first = judgments_of(pool.dataset, folder / f"{second_to}.jsonl") if second_to else {}
-        if second_to and not self.first:  # the labels of the data set, a few of them
+        self.first = judgments_of(pool.dataset, folder / f"{second_judge_of}.jsonl") if second_judge_of else {}
+        if second_judge_of and not self.first:  # the labels of the data set, a few of them
             self.first = ten_of(pool)
-        if second_to and not self.first:
-            raise ConfigError(f"{second_to} has judged nothing in {quote(str(folder), PATH_WIDTH)}; judge first")
+        if second_judge_of and not self.first:
+            raise ConfigError(f"{second_judge_of} has no labels in {quote(str(folder), PATH_WIDTH)}; label first")
         self.order = self._order(labelled)
 
     @property
@@ -189,9 +188,9 @@ class Session:
     def _wanted(self, pair: Pair | None) -> Pair:
         wanted = pair or self.next
         if wanted is None:
-            raise ConfigError("everything is judged; add contenders or queries to judge more")
+            raise ConfigError("all pairs are labelled; add contenders or queries")
         if wanted not in self.pairs_by_query.get(wanted[0], ()):
-            raise ConfigError(f"{quote(' '.join(wanted))} is not asked here; judge one of {len(self.pool)} pairs")
+            raise ConfigError(f"{quote(' '.join(wanted))} is not one of the {len(self.pool)} pairs here; name one")
         return wanted
 
     def undo(self) -> list[Judgment]:

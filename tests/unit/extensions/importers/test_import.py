@@ -92,7 +92,7 @@ def test_a_folder_alone_is_imported_again_by_who_imported_it(notes, mine, tmp_pa
     (mine / "corpus.jsonl").write_bytes(b"\xff\n")
     assert (refresh(mine).changed, len(load(mine).entries)) == (True, 3)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "a stranger's"))
-    with pytest.raises(ConfigError, match="did not import"):
+    with pytest.raises(ConfigError, match="was not imported here"):
         refresh(mine)
     with pytest.raises(ConfigError, match="not made"):  # no import made it
         import_store(notes, tmp_path)
