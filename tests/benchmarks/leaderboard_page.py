@@ -29,7 +29,7 @@ def html(text, order, titles, found):
         ),
     )
     above = {"title": "Leaderboard of memory retrieval", "sentence": _inline(first), "facts": tuple(_facts(found))}
-    nothing = dict.fromkeys(("badge", "reason", "formula", "caveat", "description"), "")
+    nothing = dict.fromkeys(("badge", "because", "formula", "caveat", "description"), "")
     return rendered({**nothing, **above, "steps": []}, sections)
 
 
