@@ -125,11 +125,11 @@ class TestWriting:
 class TestStrictness:
     def test_a_key_twice_is_a_fault_of_a_data_set_and_of_weights(self, folder, tmp_path):
         (folder / "corpus.jsonl").write_text('{"id": "m1", "text": "a", "text": "b"}\n')
-        assert "key 'text' stands" in str(check(folder).faults[0])
+        assert "duplicate key 'text'" in str(check(folder).faults[0])
         path = tmp_path / "w.json"
         find_system("fts").config().save(path)
         path.write_text(path.read_text().replace('"limit"', '"limit": 3, "limit"', 1))
-        with pytest.raises(ConfigError, match="key 'limit' stands"):
+        with pytest.raises(ConfigError, match="duplicate key 'limit'"):
             SearchConfig.load(path)
 
 

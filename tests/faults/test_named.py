@@ -114,7 +114,7 @@ class TestABaseline:
         for at, name in enumerate(outside(folder)):
             resealed(baseline, kind=kind, written=name if at < 3 else f"set/{name}")
             outcome = steelyard("gate", folder)
-            assert (outcome.exit_code, "is no file" in outcome.output) == (2, True), outcome.output
+            assert (outcome.exit_code, "is not a file" in outcome.output) == (2, True), outcome.output
         (folder.parent / "notes").write_text(f"{LINE}\n")
         resealed(baseline, kind=kind, written="notes")
         outcome = steelyard("gate", folder)
@@ -141,7 +141,7 @@ class TestABaseline:
         (tmp_path / "other").mkdir()
         shutil.copy("w.json", tmp_path / "other")
         monkeypatch.chdir(tmp_path / "other")
-        assert "is no file" in steelyard(*words).output
+        assert "is not a file" in steelyard(*words).output
 
     def test_an_endpoint_is_named_again_on_the_command_line_and_in_the_workflow(self, folder, heard):
         paths, url = heard

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from steelyard_eval.common import console
-from steelyard_eval.common.console import coloured, folded, table
+from steelyard_eval.common.console import folded, table, with_colours
 
 ROWS = [{"name": "alpha beta gamma delta epsilon zeta", "n": 1.5}, {"name": "b", "n": None}]
 
@@ -67,10 +67,10 @@ class TestLayout:
         monkeypatch.delenv("NO_COLOR", raising=False)
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setattr(sys, "stdout", Terminal())  # here: pytest sets its own before every test
-        assert coloured("better", "better") == "\x1b[32mbetter\x1b[0m"
+        assert with_colours("better", "better") == "\x1b[32mbetter\x1b[0m"
         assert "\x1b[31mworse  \x1b[0m" in table([{"v": "worse"}], {"v": "verdict"})
         monkeypatch.setenv(variable, value)
-        assert coloured("better", "better") == "better"
+        assert with_colours("better", "better") == "better"
 
     def test_messages_are_folded_and_commands_stay_whole(self, monkeypatch):
         monkeypatch.setenv("COLUMNS", "80")

@@ -194,7 +194,7 @@ class TestSession:
             (lambda: session.give(2, pair=("q", "m")), "not one of the"),
             (lambda: Session(blank, tmp_path, "../ann"), "letters, digits"),
             (lambda: Session(blank, tmp_path, "ann", "ann"), "their own second judge"),
-            (lambda: Session(blank, tmp_path, "bob", "ann"), "ann has judged"),
+            (lambda: Session(blank, tmp_path, "bob", "ann"), "ann has no labels"),
         ):
             with pytest.raises(ConfigError, match=why):
                 wrong()

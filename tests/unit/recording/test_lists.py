@@ -106,7 +106,7 @@ def test_what_a_recording_of_lists_cannot_be_asked_is_refused(dataset, runs, rec
         (lambda: save_lists(dataset, {"far": lambda query: [("a", 0.1), ("b", 0.7)]}, out), "larger score"),
         (lambda: save_lists(dataset, f"words={runs['words']}, rrf(bm25, vector)", out), r"^rrf\(bm25, vector"),
         *(
-            (lambda name=name: save_lists(dataset, {name: dense["dense"]}, out), "of a list")
+            (lambda name=name: save_lists(dataset, {name: dense["dense"]}, out), "valid list name")
             for name in ("recency", "rrf", "tfidf", "my list", "2nd", "l\u00e4ngs")
         ),
     ]

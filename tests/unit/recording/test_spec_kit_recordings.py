@@ -160,8 +160,8 @@ class TestAlteredRecordings:
     @pytest.mark.parametrize(
         ("change", "why"),
         [
-            (lambda manifest: manifest["arrays"].pop("about.access_count"), "whole recording"),
-            (lambda manifest: manifest["arrays"].pop("about.memory_type"), "whole recording"),
+            (lambda manifest: manifest["arrays"].pop("about.access_count"), "complete recording"),
+            (lambda manifest: manifest["arrays"].pop("about.memory_type"), "complete recording"),
             *(
                 (lambda manifest, own=own: manifest.update(schema_version=own), "record again")
                 for own in (1, 3, "2")

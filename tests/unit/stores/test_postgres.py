@@ -481,7 +481,7 @@ def test_a_search_says_that_it_was_approximate(filled):
 
 def test_a_recording_and_whom_the_index_would_tell_of_others_are_refused(filled, agent):
     """To search by it and to make it."""
-    with open_vault(filled, hnsw=100) as store, pytest.raises(ConfigError, match="recording is exact"):
+    with open_vault(filled, hnsw=100) as store, pytest.raises(ConfigError, match="cannot record an approximate"):
         searcher(store).record([Query("what is near")], {"vector"}, 10, "")
     with open_vault(agent) as seen:
         for asked in (lambda: open_vault(agent, hnsw=100), seen.make_hnsw):
