@@ -141,7 +141,7 @@ class TestABaseline:
         (tmp_path / "other").mkdir()
         shutil.copy("w.json", tmp_path / "other")
         monkeypatch.chdir(tmp_path / "other")
-        assert "is not a file" in steelyard(*words).output
+        assert "there is no file" in steelyard(*words).output
 
     def test_an_endpoint_is_named_again_on_the_command_line_and_in_the_workflow(self, folder, heard):
         paths, url = heard
