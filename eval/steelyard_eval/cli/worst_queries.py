@@ -46,6 +46,7 @@ def worst(bench: Workbench, named: list[str], limit: int | None, typed: dict[str
         {"id": query.id, "text": query.text, "category": query.category, "group": query.group,
          "values": query.values, "value": query.values[label]}
         for query in found.queries
+        if any(data.qrels[query.id].values())  # without a relevant entry every search has 0
     ]  # fmt: skip
     for row in rows if against else ():
         row |= {"other": row["values"][against], "difference": row["value"] - row["values"][against]}

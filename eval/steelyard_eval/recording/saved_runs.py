@@ -246,6 +246,7 @@ def _facts(result: Result) -> RunFacts:
         SavedRow(row.label, mean.mean, row.strategy, row.settings, mean.low, mean.high)
         for row in result.rows
         if (mean := row.means.get(result.metric))
+        and (result.kind != "gate" or row.gain)  # not those of the baseline
     ]
     return RunFacts(
         tool=result.provenance.tool,

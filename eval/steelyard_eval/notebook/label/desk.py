@@ -171,13 +171,14 @@ def _answer(record: Record) -> str:
     if duel := record["duel"]:
         few = duel["enough"] - duel["judged"]
         left = counted(few, "label") if few > 0 else f"about {round_up(duel['more'])} labels"
-        return f"{left} until they count" if few > 0 else f"{left} to go"
+        return f"{left} until recommend counts them" if few > 0 else f"{left} to go"
     if not (drawn := record["drawn"]):
         return f"{counted(record['left'], 'label')} left"
     if drawn["needed"]:
         told = [f"about {counted(round_up(drawn['pairs']), 'label')}"] if drawn["pairs"] else []
         told += [counted(round_up(drawn["missing"]), "more query", "more queries")] if drawn["missing"] else []
-        return f"{' and '.join(told)} {'as recommend asked' if drawn['asked'] else 'until recommend can decide'}"
+        more = " and ".join(told)
+        return f"recommend asked for {more}" if drawn["asked"] else f"{more} until recommend can decide"
     if drawn["verdict"]:
         return f"recommend says {drawn['verdict']}"
     return f"enough labels for {drawn['decides']} to decide by"

@@ -143,6 +143,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "plain": "{:g}".format,
     "digest": lambda text: text[:DIGEST],
     "joined": " and ".join,
+    "more_rows": lambda count: counted(count, "more row"),
     "acts": lambda count: counted(count, "action"),
     "clients": lambda count: counted(count, "client"),
     "labelled_queries": lambda count: counted(count, "labelled query", "labelled queries"),

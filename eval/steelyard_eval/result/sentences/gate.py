@@ -49,7 +49,7 @@ SENTENCES: dict[str, str] = {
     "gate_only_more": "add <<?questions:unanswerable queries>><<?both: and >><<?queries:labelled queries>> for a clear "
     "result",
     "gate_platform_baseline": "for a baseline of this platform",
-    "gate_meant": "if you want this; else undo it, by hand or from version control",
+    "gate_meant": "to accept the change (else undo it by hand or from version control)",
     # notices
     "gate_platform": "the platform differs from the baseline's: {here} here, {there} there",
 }

@@ -136,7 +136,7 @@ ABOUT = {
     "about": "{data} ({split}): {queries:queries}, limit {limit}<<, intents {intents}>>, vectors {model}",
     "note": "note: {text}",
     "more_notes": "{count} more with -v",
-    "more_rows": "{count} more rows, none of them better: see the report, or add -v.",
+    "more_rows": "{count:more_rows}, none better than these: see the report, or add -v.",
 }
 
 LATEX = {

@@ -100,7 +100,7 @@ STEPS = {
     "judge_more_pairs": "label {pairs} more pairs; from then on they count",
     "write_and_judge": "write queries and label {pairs:pairs} of query and entry; fewer do not change the answer",
     "label_so_many_to_decide": "label about {more:more_queries}; then your labels decide",
-    "label_and_write_to_decide": "label about {more} more queries ({left} have no labels; write the others); then your labels "
+    "label_and_write_to_decide": "label about {more} more queries ({left} without labels; write the others); then your labels "
     "decide",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_AND_WRITE = "label about {more} more queries ({left} have no labels; write the others)"
+_AND_WRITE = "label about {more} more queries ({left} without labels; write the others)"
 _SO_MANY = "label about {more:more_queries}"
 _MOVED = (
     "<<; move {vectors:and} out of the folder>><< (they do not cover new queries: then use "
