@@ -140,7 +140,7 @@ class TestRefusing:
             (first(embedding=[1.0] * 7), "different dimensions, 7 and 8"),
             *((first(without=name), f"has no '{name}'") for name in ("index", "embedding")),
             *((first(index=at), f"index {at} is repeated or not in 0..6") for at in (1, 7, False)),
-            *((first(embedding=row), "vector of text 1 belongs") for row in ([], ["1"] * 8, [[1.0] * 8])),
+            *((first(embedding=row), "instead of the vector of text 1") for row in ([], ["1"] * 8, [[1.0] * 8])),
             *((first(embedding=[v] * 8), "NaN or infinity") for v in (float("nan"), float("inf"), 10**3999)),
         ],
     )

@@ -286,7 +286,7 @@ def test_an_update_says_when_and_why(data, based, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
     found = data.gate(baseline=based({"bm25": "vector", SUM: SUM}, reason="vectors alone"))
     (about,) = rows(found, "gate_file")
-    assert (about["reason"], about["date"]) == ("vectors alone", "2027-01-15")  # date -u -d @1800000000
+    assert (about["because"], about["date"]) == ("vectors alone", "2027-01-15")  # date -u -d @1800000000
     assert found.verdict == "pass"
     # of vector, as compare prints it
     assert found.result.rows[1].means["nDCG@10"].mean == pytest.approx(0.7105, abs=1e-4)
