@@ -250,15 +250,15 @@ def scan(hit: Hit) -> dict[str, object]:
     return {"uri": uri_or_id(hit.entry), "score": hit.score}
 
 
-def quoted(hit: Hit, found: SearchResult) -> dict[str, object]:
+def quoted(hit: Hit, result: SearchResult) -> dict[str, object]:
     """The documented result with its snippet, and the spans of it that are words of the query."""
-    return scan(hit) | snippet(content(hit.entry), found.query.text).to_json()
+    return scan(hit) | snippet(content(hit.entry), result.query.text).to_json()
 
 
-def full_result(hit: Hit, found: SearchResult | None = None) -> dict[str, object]:
+def full_result(hit: Hit, result: SearchResult | None = None) -> dict[str, object]:
     """The result of the real program: with its content, and in answers a snippet that highlights nothing."""
     text = content(hit.entry)
-    quoted = {"snippet": snippet_shipped(text, found.query.text)} if found is not None else {}
+    quoted = {"snippet": snippet_shipped(text, result.query.text)} if result is not None else {}
     return scan(hit) | {"content": text} | quoted
 
 
@@ -276,14 +276,14 @@ class LayerRow:
         return {"uri": uri_or_id(self.entry), "score": self.score, "layer": self.layer}
 
 
-def rows(found: SearchResult) -> list[LayerRow]:
+def rows(result: SearchResult) -> list[LayerRow]:
     """The results of a direct search, best first, as many as its limit; a hit is there once for each layer."""
-    least = max(stage.score for stage in found.finish if isinstance(stage, AtLeast))
-    limit = min(stage.limit for stage in found.finish if isinstance(stage, Cut))
-    columns = found.table.columns
+    least = max(stage.score for stage in result.finish if isinstance(stage, AtLeast))
+    limit = min(stage.limit for stage in result.finish if isinstance(stage, Cut))
+    columns = result.table.columns
     every = [
-        LayerRow(hit.entry, layer, float(columns[layer][found.row(hit)]), getattr(hit.entry, field))
-        for hit in found.hits
+        LayerRow(hit.entry, layer, float(columns[layer][result.row(hit)]), getattr(hit.entry, field))
+        for hit in result.hits
         for layer, field in (("l0", "l0"), ("l1", "l1"), ("l2", "text"))
         if layer in columns
     ]
@@ -291,16 +291,16 @@ def rows(found: SearchResult) -> list[LayerRow]:
     return sorted(near, key=lambda row: (-row.score, uri_or_id(row.entry).encode(), row.layer))[:limit]
 
 
-def rows_with_snippets(found: SearchResult, content: bool) -> list[dict[str, object]]:
+def rows_with_snippets(result: SearchResult, content: bool) -> list[dict[str, object]]:
     """The rows with their snippets, and with their texts where these are asked for."""
-    asked = found.query.text
-    shown = [row.to_json() | snippet(row.text, asked).to_json() | {"content": row.text} for row in rows(found)]
+    asked = result.query.text
+    shown = [row.to_json() | snippet(row.text, asked).to_json() | {"content": row.text} for row in rows(result)]
     return shown if content else [{name: row[name] for name in row if name != "content"} for row in shown]
 
 
-def shipped_rows_with_snippets(found: SearchResult, content: bool) -> list[dict[str, object]]:
+def shipped_rows_with_snippets(result: SearchResult, content: bool) -> list[dict[str, object]]:
     """The rows as the real program shows them, always with their texts."""
-    return [row.to_json() | {"snippet": beginning(row.text), "content": row.text} for row in rows(found)]
+    return [row.to_json() | {"snippet": beginning(row.text), "content": row.text} for row in rows(result)]
 
 
 DOCUMENTED = System(

@@ -56,8 +56,8 @@ class Form:
         """
         return next(forms(table, config, [strategy], judgments))
 
-    def over(self, floor: Floats, asked: Indices, branch: int) -> Form:
-        """The form where rows below a score earn nothing for the queries `asked`, under any weights.
+    def over(self, floor: Floats, wanted: Indices, branch: int) -> Form:
+        """The form where rows below a score earn nothing for the queries `wanted`, under any weights.
 
         `floor` has the score of each. As many rows as the list has places stand at it, behind others, so that
         those below come after the cut. They are irrelevant, and score by a column of weight 1 that never moves.
@@ -66,7 +66,7 @@ class Form:
         if self.limit is None:
             raise ConfigError("weights under a cut of scores need lists that are cut; add the stage cut(10)")
         ends, size = np.arange(self.queries + 1), len(self)
-        query = np.concatenate([np.repeat(ends[:-1], np.diff(self.offsets)), np.repeat(asked, self.limit)])
+        query = np.concatenate([np.repeat(ends[:-1], np.diff(self.offsets)), np.repeat(wanted, self.limit)])
         order = np.argsort(query, kind="stable")
         columns = np.zeros((len(self.columns) + 1, len(query)))
         columns[:-1, :size], columns[-1, size:] = self.columns, np.repeat(floor, self.limit)
@@ -80,7 +80,7 @@ class Form:
             branch=np.append(self.branch, branch),
             weights=np.append(self.weights, 1.0),
             relevant=place[self.relevant],
-            row=np.concatenate([self.row, np.full(len(asked) * self.limit, -1)])[order].astype(np.int64),
+            row=np.concatenate([self.row, np.full(len(wanted) * self.limit, -1)])[order].astype(np.int64),
         )
 
     def __len__(self) -> int:

@@ -167,12 +167,12 @@ class SecondMeasurement:
         return cls(every[:, rows], at, found.mean, found.error**2, found.units)
 
     @classmethod
-    def among(cls, every: Matrix, asked: Sequence[Query], labelled: Sequence[Query]) -> SecondMeasurement | None:
-        """From all of it on the queries `asked`, some of which are among the `labelled`."""
+    def among(cls, every: Matrix, wanted: Sequence[Query], labelled: Sequence[Query]) -> SecondMeasurement | None:
+        """From all of it on the queries `wanted`, some of which are among the `labelled`."""
         number = {query.id: i for i, query in enumerate(labelled)}
-        rows = np.flatnonzero([query.id in number for query in asked])
-        at = np.array([number[asked[row].id] for row in rows.tolist()], dtype=np.int64)
-        return cls.of(every, at, rows, unit_numbers(asked))
+        rows = np.flatnonzero([query.id in number for query in wanted])
+        at = np.array([number[wanted[row].id] for row in rows.tolist()], dtype=np.int64)
+        return cls.of(every, at, rows, unit_numbers(wanted))
 
     def only(self, kept: Bools) -> SecondMeasurement:
         """Of the candidates where bool[C] is true."""

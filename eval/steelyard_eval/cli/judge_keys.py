@@ -50,7 +50,7 @@ def work(session: Session) -> None:
             note, pair = "", screen.pair
         click.clear()  # where nobody watches, screens stand below each other
         height = shutil.get_terminal_size().lines
-        show(judge_texts.screen(screen.to_json(found), height, told, whole=whole))
+        show(judge_texts.screen(screen.to_json(found), height, told, full=whole))
         key = _key()
         whole, told = key == "m", ""
         if key == "q":

@@ -36,9 +36,9 @@ MIN_ENTRY_LINES = 6
 """Lines that the entry under the cursor has at least."""
 
 
-def listed(pairs: Sequence[Record], session: Session, found: Record) -> Iterator[str]:
+def listed(pairs: Sequence[Record], session: Session, record: Record) -> Iterator[str]:
     """How far the work is, how to begin, and the next pairs below their queries."""
-    yield from progress_lines(found, [*_to_use(session, found, "to use your answers")])
+    yield from progress_lines(record, [*_to_use(session, record, "to use your answers")])
     if pairs:
         yield step_text("label them, one key each", resume_command())
         yield ""
@@ -47,24 +47,24 @@ def listed(pairs: Sequence[Record], session: Session, found: Record) -> Iterator
         yield from (wrapped(f"    {pair['entry']}: {pair['title']}", INDENT) for pair in of_query)
 
 
-def progress_lines(found: Record, where: Sequence[str] = ()) -> Iterator[str]:
+def progress_lines(record: Record, where: Sequence[str] = ()) -> Iterator[str]:
     """How far the work is, `where` the judgments are or how to use them, and what to do when nothing is left."""
-    yield wrapped(" ".join(filter(None, (found["counts"], found["sentence"]))))
+    yield wrapped(" ".join(filter(None, (record["counts"], record["sentence"]))))
     yield from where
-    yield from (step_text(step["what"], step["command"]) for step in found["steps"])
+    yield from (step_text(step["what"], step["command"]) for step in record["steps"])
 
 
-def saved(session: Session, found: Record) -> Iterator[str]:
+def saved(session: Session, record: Record) -> Iterator[str]:
     """Where the judgments are, how to change one, and how the data set gets the labels."""
-    own = found["own_labels"]
-    others = f" and the {found['labels'] - own} that were there" if found["labels"] > own else ""
+    own = record["own_labels"]
+    others = f" and the {record['labels'] - own} that were there" if record["labels"] > own else ""
     labels = f"your {counted(own, 'label')}{others}{_unlabelled(session)}"
-    yield wrapped(f"saved in {found['qrels']}: {labels}")
-    yield wrapped(f"to change an answer: u while judging, or edit its line in {found['file']}")
+    yield wrapped(f"saved in {record['qrels']}: {labels}")
+    yield wrapped(f"to change an answer: u while judging, or edit its line in {record['file']}")
     if marked := session.unanswerable:
         ready = f"{session.judge}.{QUERIES} in {session.folder} says so, ready to replace {QUERIES}"
         yield wrapped(f"{counted(len(marked), 'query', 'queries')} without an answer here; {ready}")
-    yield from _to_use(session, found, "to use them")
+    yield from _to_use(session, record, "to use them")
 
 
 def _to_use(session: Session, found: Record, what: str) -> Iterator[str]:
@@ -145,18 +145,18 @@ def resume_command() -> str:
     return shlex.join(words)
 
 
-def screen(shown: Record, height: int, told: str = "", *, whole: bool = False) -> str:
+def screen(shown: Record, height: int, message: str = "", *, full: bool = False) -> str:
     """A query with what was found for it, a line or two each, and more of the entry under the cursor, as text.
 
-    As many lines as the terminal is high: what does not fit above and below the cursor is counted. `told` is what
-    the last key brought; `whole` shows all of the entry, and nothing else.
+    As many lines as the terminal is high: what does not fit above and below the cursor is counted. `message` is of
+    the last key; `full` shows all of the entry, and nothing else.
     """
     rows, at, card = shown["rows"], shown["at"], shown["card"]
     head = [wrapped(shown["progress"]), *wrapped(card["query"], INDENT).splitlines()[:3], ""]
-    foot = ["", *KEYS, *([wrapped(told)] if told else [])]
+    foot = ["", *KEYS, *([wrapped(message)] if message else [])]
     room = height - 1 - sum(len(line.splitlines()) or 1 for line in (*head, *foot))
     entry = [_row(rows[at], at, "> "), *_entry(card)]
-    if whole:
+    if full:
         return "\n".join([*head, *entry, *foot])
     size = 2 if room - 2 * len(rows) >= MIN_ENTRY_LINES else 1
     most = max(room - size * (len(rows) - 1), MIN_ENTRY_LINES)

@@ -25,12 +25,12 @@ def listing(entries: Iterable[Entry]) -> str:
     return table([dict(zip(columns, row, strict=True)) for row in rows], columns)
 
 
-def hits(found: Iterable[Hit], scan: bool = False) -> str:
+def hits(results: Iterable[Hit], scan: bool = False) -> str:
     """Print a block for each search result: rank, score, id and title; the text; the signals of the score.
 
     Of a `scan` only size, type and a snippet stand below the title.
     """
-    return "\n".join(_hit(hit, scan) for hit in found) or "nothing found"
+    return "\n".join(_hit(hit, scan) for hit in results) or "nothing found"
 
 
 def _hit(hit: Hit, scan: bool) -> str:

@@ -87,12 +87,12 @@ def recorded() -> str:
     return text if _ORIGIN.fullmatch(text) and not _holds_user(text) else ""
 
 
-def workflow_text(dataset: Path, baseline: Path, source: str, embedder: str = "auto", asked: str = "") -> str:
-    """The workflow that gates every pull request; `source` is what it installs, `asked` an endpoint, or empty."""
+def workflow_text(dataset: Path, baseline: Path, source: str, embedder: str = "auto", requested: str = "") -> str:
+    """The workflow that gates every pull request: it installs `source` and asks the endpoint `requested`."""
     text = resources.files("steelyard_eval.cli").joinpath(TEMPLATE).read_text(encoding="utf-8")
-    words = [*([asked] if asked else []), *(["--embedder", embedder] if embedder == "api" else [])]
+    words = [*([requested] if requested else []), *(["--embedder", embedder] if embedder == "api" else [])]
     values = {
-        "INSTALL": f"\n{' ' * 10}".join(installing(source, EXTRAS.get("api" if asked else embedder, ""))),
+        "INSTALL": f"\n{' ' * 10}".join(installing(source, EXTRAS.get("api" if requested else embedder, ""))),
         "DATASET": shlex.join([shell_word(dataset), *words]),
         "BASELINE": shlex.quote(shell_word(baseline)),
     }

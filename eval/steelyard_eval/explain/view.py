@@ -180,9 +180,9 @@ class View(ListView):
         return "beyond_depth" if any(too_deep(**at) for at in lists.values()) else "not_returned", "; ".join(words)
 
 
-def view_of(space: Workspace, query: Query, asked_for: SearchConfig, label: str) -> View:
+def view_of(space: Workspace, query: Query, requested: SearchConfig, label: str) -> View:
     """Record a query to the full depth and replay it, by the code of live search."""
-    config = usable(space, Contender(label, asked_for, "system"))[0].config  # without what the data lack
+    config = usable(space, Contender(label, requested, "system"))[0].config  # without what the data lack
     size = len(space.dataset.entries)  # lists as long as the corpus show where an entry is beyond the depth
     whole = {
         name: own if name in LAYERS else replace(own, depth=max(own.depth or 1, size))

@@ -178,24 +178,24 @@ class Power:
         return self.detection_rate < MIN_DETECTION_RATE
 
 
-def power_of(found: Findings, drop: float, deep: bool) -> Power:
+def power_of(findings: Findings, drop: float, deep: bool) -> Power:
     """The power statement on a change with the errors that were found; A is nDCG@10 where lists are not `deep`."""
-    return Power(blocked(found, drop, deep), blocked(found, 0.0, deep))
+    return Power(blocked(findings, drop, deep), blocked(findings, 0.0, deep))
 
 
-def blocked(found: Findings, drop: float, deep: bool) -> float:
+def blocked(findings: Findings, drop: float, deep: bool) -> float:
     """The share that the rule fails of changes whose true drop of nDCG@10 is `drop`; 0 for a single unit."""
-    if not found.free:
+    if not findings.free:
         return 0.0
     of_a, follows = (TYPICAL[1], FOLLOWS) if deep else (TYPICAL[0], 1.0)
-    least = math.sqrt(found.free + 1)
-    error = max(found.errors[0], TYPICAL[0] / least)
-    error_of_a = max(found.errors[1], of_a / least)
+    least = math.sqrt(findings.free + 1)
+    error = max(findings.errors[0], TYPICAL[0] / least)
+    error_of_a = max(findings.errors[1], of_a / least)
 
     def falls(alpha: float) -> float:  # below its quantile, and by more than is small
-        return _below(found.free, drop / error, max(-float(stdtrit(found.free, alpha)), SMALL / error))
+        return _below(findings.free, drop / error, max(-float(stdtrit(findings.free, alpha)), SMALL / error))
 
-    whole = _below(found.free, follows * drop / error_of_a, -float(stdtrit(found.free, ALPHA)))
+    whole = _below(findings.free, follows * drop / error_of_a, -float(stdtrit(findings.free, ALPHA)))
     return max(min(whole, falls(AGREES)), falls(ALPHA_ALONE))
 
 
@@ -205,20 +205,20 @@ def _below(free: int, away: float, reach: float) -> float:
 
 
 def sign_test_increase(
-    key: str, now: Collection[str], before: Collection[str], asked: int, budget: float
+    key: str, now: Collection[str], before: Collection[str], total: int, budget: float
 ) -> Finding:
-    """The finding on queries of which fewer are better, such as those that nothing answers; `asked` at least 1.
+    """The finding on queries of which fewer are better, such as those that nothing answers; `total` at least 1.
 
     fail: more came than went, p < .05. pass: no more came than went, or the 90% bound of the rise of their share
     lies within the budget. inconclusive: anything else.
     """
     came, went = len(set(now) - set(before)), len(set(before) - set(now))
-    rise, moved = (came - went) / asked, came + went
+    rise, moved = (came - went) / total, came + went
     p = float(bdtrc(came - 1, moved, 0.5)) if came else 1.0
-    error = math.sqrt(max(moved - (came - went) ** 2 / asked, 0.0)) / asked
+    error = math.sqrt(max(moved - (came - went) ** 2 / total, 0.0)) / total
     within = rise + float(ndtri(BOUND)) * error <= budget
     fails, passes = came > went and p < ALPHA, came <= went or within
-    facts: dict[str, Fact] = {"now": len(now), "of": asked, "before": len(before)}
+    facts: dict[str, Fact] = {"now": len(now), "of": total, "before": len(before)}
     facts |= {"p": p if came > went else None, "budget": None if fails or passes else budget}
     return Finding(key, facts, verdict="fail" if fails else "pass" if passes else "inconclusive")
 
@@ -245,13 +245,13 @@ def promised(provenance: Mapping[str, Any]) -> float | None:
     return next((float(share) for share in shares if isinstance(share, int | float)), None)
 
 
-def losses(whole: Ranked, shown: Ranked, qrels: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
+def losses(total: Ranked, shown: Ranked, qrels: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
     """Query -> the share of the relevant entries of its list that the floor drops, where there are any.
 
     Both are lists of the same queries and entries, without the floor and with it.
     """
-    places, left = (ranked.query * len(whole.entries) + ranked.entry for ranked in (whole, shown))
-    rows = np.flatnonzero(whole.relevant(qrels))
-    query = whole.query[rows]
+    places, left = (ranked.query * len(total.entries) + ranked.entry for ranked in (total, shown))
+    rows = np.flatnonzero(total.relevant(qrels))
+    query = total.query[rows]
     shares = recall_loss(query, ~np.isin(places[rows], left)[:, None])[:, 0]
-    return {whole.queries[q]: share for q, share in zip(np.unique(query).tolist(), shares.tolist(), strict=True)}
+    return {total.queries[q]: share for q, share in zip(np.unique(query).tolist(), shares.tolist(), strict=True)}

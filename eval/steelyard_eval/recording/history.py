@@ -120,10 +120,10 @@ class Runs(Tabular):
         return rows
 
 
-def describe_comparison(found: dict[str, Any]) -> str:
+def describe_comparison(comparison: dict[str, Any]) -> str:
     """What `Runs.between` found: the sentence, then a line for all that changed."""
-    changes = [wrapped(f"{what}: {change}", 4) for what, change in found["changes"].items()]
-    return "\n".join([wrapped(found["sentence"]), *(changes or ["nothing changed"])])
+    changes = [wrapped(f"{what}: {change}", 4) for what, change in comparison["changes"].items()]
+    return "\n".join([wrapped(comparison["sentence"]), *(changes or ["nothing changed"])])
 
 
 def changes_since_last_run(dataset: Dataset) -> list[str]:

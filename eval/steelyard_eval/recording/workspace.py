@@ -205,16 +205,16 @@ class Workspace:
         return layer == "text" or layer in embed.layers_of(self.store)
 
 
-def choose_embedder(dataset: Dataset, asked: str) -> Embedder | None:
+def choose_embedder(dataset: Dataset, requested: str) -> Embedder | None:
     """Make the embedder of a kind for a data set.
 
     Raises ConfigError when the data set has no recorded vectors, or none of that model, or the environment
     names no usable provider; MachineError for a missing extra. For auto the data set may name another one.
     """
-    asked = dataset.embedder or asked if asked == "auto" else asked
-    kind, _, model = asked.partition(":")
+    requested = dataset.embedder or requested if requested == "auto" else requested
+    kind, _, model = requested.partition(":")
     if kind not in EMBEDDERS or (model and kind != "recorded"):
-        raise ConfigError(f"unknown embedder {quote(asked)}; valid: {', '.join(EMBEDDERS)}")
+        raise ConfigError(f"unknown embedder {quote(requested)}; valid: {', '.join(EMBEDDERS)}")
     if kind in embed.KINDS:
         return embed.open_embedder(kind, os.environ)
     if kind == "none":
@@ -252,19 +252,19 @@ def recorded(dataset: Dataset, model: str) -> RecordedEmbedder:
     return RecordedEmbedder(model, dataset.recipe, vectors)
 
 
-def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> str:
+def embedder_of(dataset: Dataset, requested: str, named: Sequence[str | None]) -> str:
     """The embedder that was asked for; for auto that of the vectors that the named weights files were tuned with.
 
     Where they cannot be had here it stays auto, and the job says what is wrong. ConfigError for files of several
     models, which cannot be searched at once.
     """
-    if asked != "auto":
-        return asked
+    if requested != "auto":
+        return requested
     files = [path for path in (split_label(word)[1] for word in named if word) if path.endswith(".json")]
     try:
         read = {path: SearchConfig.load(path).models for path in files}
     except SteelyardError:  # the job says it
-        return asked
+        return requested
     models = {model for own in read.values() for model in own}
     if len(models) > 1 and len(files) > 1:
         several = {quote(path, PATH_WIDTH): map(quote, sorted(own)) for path, own in read.items() if own}
@@ -272,6 +272,6 @@ def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> st
         again = "run the recommend that wrote one of them again, with the --embedder of the other"
         raise ConfigError(f"only vectors of one model can be searched at once ({told}); {again}")
     if len(models) != 1 or models & dataset.query_vectors.keys():
-        return asked
+        return requested
     (model,) = models
-    return model if model in [*embed.installed(), LSA] else asked
+    return model if model in [*embed.installed(), LSA] else requested

@@ -250,12 +250,12 @@ class Phrases:
     most: int
 
     def best(
-        self, asked: Sequence[TokenPhrase], weights: tuple[float, ...], filters: Filters, depth: int | None
+        self, wanted: Sequence[TokenPhrase], weights: tuple[float, ...], filters: Filters, depth: int | None
     ) -> list[tuple[str, float]]:
         """The ids and scores of the best rows in scope, ties by ascending id; see `Counted.best`."""
         scores, held = np.zeros(len(self.counted.lengths)), np.zeros(len(self.counted.lengths), dtype=bool)
         size, within = len(self.counted.numbers), self.counted.inside
-        for phrase in asked:
+        for phrase in wanted:
             parts, first = [], 0
             for segment in self.counted.segments:
                 local, part = self._often(segment, phrase, weights)

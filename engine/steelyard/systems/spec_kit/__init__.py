@@ -78,18 +78,18 @@ def result(hit: Hit) -> dict[str, object]:
     return shown_fields(hit, form)
 
 
-def result_within(hit: Hit, whole: SearchResult) -> dict[str, object]:
+def result_within(hit: Hit, full: SearchResult) -> dict[str, object]:
     """The documented result: its RRF score where there was one, which sources found it at which ranks, a snippet.
 
     The RRF score has its bonus, and stands before any factor and any sorting again. A re-ranked result has the
     re-ranker's score, the length penalty and the product of both, by which it stands where it does; its `score` is
     that before, as of the results behind it.
     """
-    table, row = whole.table, whole.row(hit)
+    table, row = full.table, full.row(hit)
     asked = {name: source for name, source in RANKS.items() if source != "fts" or source in table.columns}
-    places = {name: whole.place(hit, source) for name, source in asked.items()}
+    places = {name: full.place(hit, source) for name, source in asked.items()}
     sources = [name.removesuffix("Rank") for name, place in places.items() if place is not None]
-    fusion, scores = whole.fusion
+    fusion, scores = full.fusion
     about = fusion.describe()
     reciprocal = isinstance(about, Linear) and about.scale == RECIPROCAL and not np.isnan(scores[row])
     shown = result(hit) | places
@@ -97,17 +97,17 @@ def result_within(hit: Hit, whole: SearchResult) -> dict[str, object]:
         "rrfScore": float(scores[row]) if reciprocal else None,
         "sources": sources,
         "sourceCount": len(sources),
-        "intent": whole.query.intent,
-        "intentConfidence": whole.query.confidence,
-        "snippet": snippet_around(hit.entry.text, whole.query.keywords),
+        "intent": full.query.intent,
+        "intentConfidence": full.query.confidence,
+        "snippet": snippet_around(hit.entry.text, full.query.keywords),
     }
     again = table.columns.get(RERANK)
     if again is None or np.isnan(again[row]):
         return shown
     penalty = float(PRIORS["length"](table, {}).values[row]) if table.entry_facts is not NO_FACTS else 1.0
     shown |= {"crossEncoderScore": float(again[row]), "lengthPenalty": penalty}
-    if isinstance([stage for stage in whole.finish if stage.RESCORES][-1], Rerank):
-        shown["score"] = float(whole.fused[row])
+    if isinstance([stage for stage in full.finish if stage.RESCORES][-1], Rerank):
+        shown["score"] = float(full.fused[row])
     return shown | {"finalScore": float(again[row]) * penalty}
 
 

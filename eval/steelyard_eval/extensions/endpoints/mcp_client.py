@@ -165,7 +165,7 @@ class McpClient:
 
 
 @contextmanager
-def started(command: Sequence[str], place: str, told: Callable[..., str]) -> Iterator[McpClient]:
+def started(command: Sequence[str], place: str, report: Callable[..., str]) -> Iterator[McpClient]:
     """The server while it runs; ConfigError for no command, MachineError where it cannot be started."""
     if os.name != "posix":
         raise MachineError("MCP servers over stdio need a POSIX system")
@@ -180,7 +180,7 @@ def started(command: Sequence[str], place: str, told: Callable[..., str]) -> Ite
         raise MachineError(
             f"{quote(command[0])} cannot be started ({error.strerror}); install it, or correct its name"
         ) from None
-    client = McpClient(process, place, told)
+    client = McpClient(process, place, report)
     try:
         yield client
     finally:

@@ -138,15 +138,15 @@ def weighted_kappa(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> fl
     return 1.0 - float(((one - other) ** 2).mean()) / expected if expected > 1e-12 else None
 
 
-def agreed(found: Mapping[str, object]) -> str:
+def agreed(agreement: Mapping[str, object]) -> str:
     """The agreement in a sentence: whether the model's labels may count."""
-    if found["needed"]:
-        return f"Its labels count for nothing yet: judge {found['needed']} more of these pairs yourself."
-    if found["weighted"] is None:
+    if agreement["needed"]:
+        return f"Its labels count for nothing yet: judge {agreement['needed']} more of these pairs yourself."
+    if agreement["weighted"] is None:
         return "Its labels count for nothing: there is no kappa, because one grade was all that was given."
-    ends = f"[{found['low']:.2f}, {found['high']:.2f}]"
-    then = "its labels may sharpen yours" if found["counts"] else "its labels are no better than chance"
-    return f"Weighted kappa {found['weighted']:.2f} {ends} on {found['pairs']} pairs: {then}."
+    ends = f"[{agreement['low']:.2f}, {agreement['high']:.2f}]"
+    then = "its labels may sharpen yours" if agreement["counts"] else "its labels are no better than chance"
+    return f"Weighted kappa {agreement['weighted']:.2f} {ends} on {agreement['pairs']} pairs: {then}."
 
 
 def judged_by_person(dataset: Dataset, given: Mapping[Pair, Judgment] = NONE) -> dict[Pair, Judgment]:

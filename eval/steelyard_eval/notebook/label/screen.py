@@ -88,7 +88,7 @@ class Screen:
         self.query = found[0] if found else ""
         self.at = self.pairs.index(found) if found else 0
 
-    def to_json(self, found: Record) -> Record:
+    def to_json(self, state: Record) -> Record:
         """How far the work is by the record of `desk`, what was found with its answers, and the entry in full."""
         rows = []
         for pair in self.pairs:
@@ -99,4 +99,4 @@ class Screen:
             title, text = " ".join(entry["title"].split()), " ".join(text.split())
             rows.append({"mark": mark, "title": title or "(no title)", "text": cut(text, SNIPPET)})
         shown = None if self.pair is None else card(self.session, self.pair)
-        return {"progress": progress(self.session, found, self.query), "rows": rows, "at": self.at, "card": shown}
+        return {"progress": progress(self.session, state, self.query), "rows": rows, "at": self.at, "card": shown}

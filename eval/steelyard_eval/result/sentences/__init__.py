@@ -185,9 +185,9 @@ HEADINGS = _joined(
 )
 
 
-def say(said: Message) -> str:
+def say(message: Message) -> str:
     """The sentence of a key; KeyError for a key, or a fact, that is not there."""
-    return filled(SENTENCES[said.key], said.facts)
+    return filled(SENTENCES[message.key], message.facts)
 
 
 def heading(key: str, facts: Mapping[str, Fact] | None = None) -> str:

@@ -91,13 +91,13 @@ def fitted(text: str, room: float) -> str:
     return shown.replace("$", r"\$")
 
 
-def thin_ticks(axes: Axes, most: int = 5, *, whole: bool = False) -> None:
+def thin_ticks(axes: Axes, most: int = 5, *, integer: bool = False) -> None:
     """Few enough ticks that their labels stand apart, and none so near an end that its label leaves the figure."""
     from matplotlib.ticker import MaxNLocator
 
     low, high = axes.get_xlim()
     room = 0.03 * (high - low)
-    ticks = MaxNLocator(most, steps=[1, 2, 5, 10], integer=whole).tick_values(low, high)
+    ticks = MaxNLocator(most, steps=[1, 2, 5, 10], integer=integer).tick_values(low, high)
     axes.set_xticks([tick for tick in ticks if low + room <= tick <= high - room or tick == low == 0])
     axes.set_xlim(low, high)
 

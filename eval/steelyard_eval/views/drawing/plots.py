@@ -169,7 +169,7 @@ def places(series: Mapping[str, Sequence[float]], axis: str, values: str) -> Fig
         axes.set_xlabel(fitted(axis, AXIS))
         axes.set_ylabel(fitted(values, 1.6))
         axes.set_ylim(bottom=0.0)
-        thin_ticks(axes, 8, whole=True)
+        thin_ticks(axes, 8, integer=True)
         if len(series) > 1:
             axes.legend()
     return figure
