@@ -42,6 +42,8 @@ def by_model(person: Session, max_pairs: int, yes: bool) -> None:
 def work(session: Session) -> None:
     """Show screen after screen until everything is judged or the judge quits; every answer is saved at once."""
     screen, found, given = Screen(session), labelling_state(session), session.given
+    if screen.pair is None:  # what was left can still be labelled, and an answer changed
+        screen.query, screen.at = next(reversed(session.screens), ""), 0
     note, told, pair, whole = "", "", screen.pair, False
     while screen.pair is not None:
         if session.given is not given:

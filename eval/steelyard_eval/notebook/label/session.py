@@ -275,8 +275,7 @@ class Session:
 
 def ten_of(pool: Pool) -> dict[Pair, Judgment]:
     """Pairs that the data set has labels of, drawn by the seed of the pool, as if they had been judged here."""
-    places = np.flatnonzero(pool.known >= 0)
-    drawn = np.random.default_rng([pool.seed, SECOND]).permutation(places)[:TEN]
+    drawn = np.random.default_rng([pool.seed, SECOND]).permutation(np.flatnonzero(pool.known >= 0))[:TEN]
     pairs = {pool.pair(int(at)): int(pool.known[at]) for at in drawn}
     return {pair: Judgment(*pair, grade, "", "") for pair, grade in pairs.items()}
 
