@@ -62,7 +62,7 @@ class RerankConfig:
 def requested_reranker(config: RerankConfig, environ: Mapping[str, str]) -> str:
     """The provider that a configuration stands for in an environment.
 
-    >>> reranker_asked(RerankConfig(), {"COHERE_API_KEY": "k"}), reranker_asked(RerankConfig(), {})
+    >>> requested_reranker(RerankConfig(), {"COHERE_API_KEY": "k"}), requested_reranker(RerankConfig(), {})
     ('cohere', 'local')
     """
     if config.provider != "auto":

@@ -174,7 +174,7 @@ def split_contenders(text: str) -> list[str]:
 
     If a string has a URL or an MCP server, which may contain commas, a separator is a comma before white space.
 
-    >>> separate("bm25, rrf(bm25, vector); mine=prod.run")
+    >>> split_contenders("bm25, rrf(bm25, vector); mine=prod.run")
     ['bm25', 'rrf(bm25, vector)', 'mine=prod.run']
     """
     parts, depth, start = [], 0, 0
@@ -191,7 +191,7 @@ def split_contenders(text: str) -> list[str]:
 def split_label(text: str) -> tuple[str, str]:
     """Split text into its label, empty without one, and the rest.
 
-    >>> parted("today=http://localhost/search?q={query}#ids=hits"), parted("bm25")
+    >>> split_label("today=http://localhost/search?q={query}#ids=hits"), split_label("bm25")
     (('today', 'http://localhost/search?q={query}#ids=hits'), ('', 'bm25'))
     """
     labelled = _LABELLED.fullmatch(text)

@@ -275,7 +275,7 @@ def states(dataset: Dataset, most: int) -> dict[str, State]:
 def changed_ids(before: State, now: State, *, named: int = 0) -> str:
     """How many items were added, removed and changed, with the first ids of each; empty where none was.
 
-    >>> moved({"q1": {"a": 1, "b": 0}}, {"q1": {"a": 2, "b": 0, "c": 1}}, named=1)
+    >>> changed_ids({"q1": {"a": 1, "b": 0}}, {"q1": {"a": 2, "b": 0, "c": 1}}, named=1)
     "1 added ('q1 c'), 1 changed ('q1 a')"
     """
     old, new = dict(_flat(before)), dict(_flat(now))

@@ -41,7 +41,7 @@ def lack_groups(queries: Sequence[Query]) -> bool:
 def normalised_text(text: str) -> str:
     """The letters and digits of a text with their marks, without case; of a text without any, all but white space.
 
-    >>> wording("Where's the KEY?") == wording("wheres  the key")
+    >>> normalised_text("Where's the KEY?") == normalised_text("wheres  the key")
     True
     """
     folded = normalize("NFKC", normalize("NFKC", text).casefold())

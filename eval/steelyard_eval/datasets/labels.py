@@ -257,7 +257,7 @@ def _holds(table: JsonLines[Entry] | JsonLines[Query] | None, id_: str) -> bool:
 def read_integer(written: str) -> int | None:
     """The whole number that a text writes, also as 1.0 or 1e0; None for a fraction and for what is no number.
 
-    >>> whole_number("1.0"), whole_number("-1"), whole_number("0.5"), whole_number("nan")
+    >>> read_integer("1.0"), read_integer("-1"), read_integer("0.5"), read_integer("nan")
     (1, -1, None, None)
     """
     if not written.isascii() or "_" in written:

@@ -191,7 +191,7 @@ def _kinds(dataset: Dataset) -> list[str]:
 def round_up(more: int) -> int:
     """A number of queries that are still needed, in two digits.
 
-    >>> rough(37), rough(183)
+    >>> round_up(37), round_up(183)
     (40, 180)
     """
     step = 10 ** max(len(str(more)) - 2, 1 if more >= 20 else 0)
@@ -264,7 +264,7 @@ def shell_command(job: str, dataset: Dataset, *words: str, options: Mapping[str,
 def shell_word(path: Path) -> str:
     """A path as a word of a command that is never read as an option.
 
-    >>> word(Path("--update")), word(Path("mine"))
+    >>> shell_word(Path("--update")), shell_word(Path("mine"))
     ('./--update', 'mine')
     """
     return f"./{path}" if str(path).startswith("-") else str(path)

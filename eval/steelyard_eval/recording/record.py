@@ -171,7 +171,7 @@ LONG, LARGE = 60.0, 2.0**30  # seconds and bytes from which the price is told
 def estimate_cost(queries: int, retrievers: int, depth: int, entries: int) -> tuple[float, float]:
     """Seconds of one processor and bytes of a table, for lists of this depth: rough, and rather too much.
 
-    >>> seconds, size = price(50_000, 2, 100, 5_000)
+    >>> seconds, size = estimate_cost(50_000, 2, 100, 5_000)
     >>> round(seconds), round(size / 1e6)
     (90, 560)
     """

@@ -274,8 +274,8 @@ def _spaces(vault: Vault, embedder: Embedder, config: SearchConfig | None = None
     recipes = {system.reading.recipe for system in SYSTEMS.values()}
     spaces = {embed.space_of(embedder, layer, recipe) for recipe in recipes for layer in layers}
     if config is not None:
-        own, signals = find_system(config.name).reading.recipe, config.effective.signals | config.needs
-        wanted = {embed.space_of(embedder, layer, own) for layer in layers_read(signals)}
+        own, read = find_system(config.name).reading.recipe, layers_read(config.effective.signals | config.needs)
+        wanted = {embed.space_of(embedder, layer, own) for layer in ({"text", *read} if read else ())}
         kind = embedder.model.partition(":")[0]  # also of an earlier fit
         held = {(one.layer, one.recipe) for one, _ in vault.spaces() if one.model.partition(":")[0] == kind}
         spaces = {one for one in spaces if one in wanted or (one.layer, one.recipe) in held}
