@@ -551,7 +551,7 @@ def test_details_are_read_together_and_once(monkeypatch):
     cosines = {layer: dict.fromkeys(homes, 0.9) for layer in ("l0", "l1")}
     cosines["l2"] = {entry.id: 0.9 for entry in entries if entry.text}
     store, vectors, reads = filled(entries, cosines), Vault.vectors, []
-    counting = lambda own, space, filters: reads.append(space.layer) or vectors(own, space, filters)  # noqa: E731
+    counting = lambda own, space, filters: reads.append(space.layer) or vectors(own, space, filters)  # noqa: E731 -- one line that only counts
     monkeypatch.setattr(Vault, "vectors", counting)
     searcher = Searcher(store, DOCUMENTED.config(40, "spy"), Spy())
     assert len(searcher.search("plans").hits) == 40

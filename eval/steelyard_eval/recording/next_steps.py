@@ -257,7 +257,7 @@ def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, obje
 
 
 def shell_command(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> str | None:
-    """The same, quote for a shell; None for a data set that is in memory alone."""
+    """The same, quoted for a shell; None for a data set that is in memory alone."""
     return shlex.join(words_of(job, dataset, *words, options=options)) or None
 
 

@@ -45,7 +45,7 @@ class Server:
     name : str
         The address, which holds no password.
     vector : str
-        The schema of pgvector, quote.
+        The schema of pgvector, quoted.
     pgvector : tuple of int
         The version of pgvector, such as (0, 8, 5).
     restricted : bool
@@ -179,7 +179,7 @@ class Server:
 
     @staticmethod
     def _extension(run: Any) -> tuple[str, str]:  # noqa: ANN401 -- what runs a statement
-        """The schema of pgvector, quote, and its version."""
+        """The schema of pgvector, quoted, and its version."""
         row = run(
             "SELECT quote_ident(nspname), extversion FROM pg_extension e "
             "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'"

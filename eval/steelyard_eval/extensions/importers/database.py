@@ -72,7 +72,7 @@ class Database:
         if known is None:
             return
         by = f" ORDER BY {_quoted(order)}" if order == "rowid" or order in known else ""
-        for row in self._run(f"SELECT {', '.join(map(_quoted, known))} FROM {_quoted(table)}{by}"):  # noqa: S608 -- quote names
+        for row in self._run(f"SELECT {', '.join(map(_quoted, known))} FROM {_quoted(table)}{by}"):  # noqa: S608 -- quoted names
             yield StoreRow(zip(known, row, strict=True))
 
     def query(self, statement: str) -> Iterator[dict[str, object]]:
