@@ -136,13 +136,13 @@ class Contexts:
     """Whether a text counts as no query, so that the context is the newest entries."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class System:
     """One system under one profile."""
 
     name: str
     """For example ``echovault``."""
-    profile: str
+    profile: str = "documented"
     """``documented``, or ``shipped`` for what the system's code does where it differs from its document."""
     reading: Reading
     searching: SearchSettings

@@ -294,8 +294,8 @@ def rows(result: SearchResult) -> list[LayerRow]:
 def rows_with_snippets(result: SearchResult, content: bool) -> list[dict[str, object]]:
     """The rows with their snippets, and with their texts where these are asked for."""
     asked = result.query.text
-    shown = [row.to_json() | snippet(row.text, asked).to_json() | {"content": row.text} for row in rows(result)]
-    return shown if content else [{name: row[name] for name in row if name != "content"} for row in shown]
+    shown = [(row.text, row.to_json() | snippet(row.text, asked).to_json()) for row in rows(result)]
+    return [row | {"content": text} if content else row for text, row in shown]
 
 
 def shipped_rows_with_snippets(result: SearchResult, content: bool) -> list[dict[str, object]]:
@@ -305,7 +305,6 @@ def shipped_rows_with_snippets(result: SearchResult, content: bool) -> list[dict
 
 DOCUMENTED = System(
     name="cortex_mem",
-    profile="documented",
     reading=Reading(
         index=KeywordIndex("content", CONTENT, "porter unicode61"),
         recipe="{title}\n{text}",

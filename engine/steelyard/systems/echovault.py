@@ -76,7 +76,6 @@ def _with_nulls(hit: Hit) -> dict[str, Any]:
 
 DOCUMENTED = System(
     name="echovault",
-    profile="documented",
     reading=Reading(
         index=KeywordIndex("echovault", FIELDS, "porter unicode61"),
         recipe="{title} {text} {why} {impact} {tags}",

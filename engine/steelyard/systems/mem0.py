@@ -24,7 +24,6 @@ def result(hit: Hit) -> dict[str, object]:
 
 DOCUMENTED = System(
     name="mem0",
-    profile="documented",
     reading=Reading(
         index=KeywordIndex("content", CONTENT, "porter unicode61"), recipe="{title}\n{text}", valid_only=True
     ),

@@ -32,7 +32,6 @@ def result(hit: Hit) -> dict[str, object]:
 
 DOCUMENTED = System(
     name="moltnet",
-    profile="documented",
     reading=Reading(index=TextSearch(text, ("title", "text", "tags")), recipe="{title}\n{text}\ntag:{tag}"),
     searching=SearchSettings(
         strategy=parse_strategy(f"weighted_sum(1*rrf(vector, fts, k=60), 0*{_RECENCY}, 0*importance)"),

@@ -105,7 +105,6 @@ def scan_shipped(hit: Hit) -> dict[str, object]:
 
 DOCUMENTED = System(
     name="soleri",
-    profile="documented",
     reading=Reading(
         index=KeywordIndex("soleri", tuple(FIELD_WEIGHTS), "porter unicode61"),
         recipe="{title}\n{text}\n{context}",

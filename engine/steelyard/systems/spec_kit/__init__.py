@@ -166,7 +166,6 @@ def resolve(config: SearchConfig, environ: Mapping[str, str]) -> SearchConfig:
 
 DOCUMENTED = System(
     name="spec_kit",
-    profile="documented",
     reading=Reading(
         index=KeywordIndex("spec_kit", FIELDS, "unicode61"),
         recipe="{title}\n{text}",
