@@ -27,14 +27,9 @@ from typing import Any, Literal, TypeVar, get_args
 from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest, quote
 from steelyard.base.extensions import extension
 from steelyard.base.fields import format_time
-from steelyard.base.files import READ_BYTES, open_regular, regular_target
+from steelyard.base.files import READ_BYTES, fcntl, open_regular, regular_target
 from steelyard.config import SearchConfig, policy_of, ranking_of
 from steelyard.results import SearchResult
-
-try:
-    import fcntl
-except ImportError:  # Windows: lines are appended whole, but two processes may need to take turns by themselves
-    fcntl = None  # type: ignore[assignment]  # there is no such module on Windows
 
 T = TypeVar("T", bound=Hashable)
 SCHEMA_VERSION = 1
@@ -192,9 +187,7 @@ def _utf8(text: str) -> bytes:
 
 @contextmanager
 def _locked(handle: int) -> Iterator[None]:
-    if fcntl is None:
-        yield
-        return
+    # Windows has no fcntl; nor has it os.pread, without which no log is written.
     until = time.monotonic() + LOCK_SECONDS
     while True:
         try:

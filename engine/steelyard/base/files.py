@@ -29,7 +29,7 @@ from typing import Any
 from steelyard.base.errors import PATH_WIDTH, MachineError, quote
 
 try:
-    import fcntl
+    import fcntl as fcntl
 except ImportError:  # Windows: there is no telling whose draft it is, so none is swept away
     fcntl = None  # type: ignore[assignment]  # there is no such module on Windows
 
@@ -94,13 +94,9 @@ _CONTROLS = re.compile("[\x7f-\x9f]")
 """Control characters that json does not escape; a terminal that shows the file would obey them."""
 
 
-def canonical(record: object, one_line: bool = False) -> str:
-    """JSON with sorted keys, an indent of 2 and escaped control characters; no NaN. Same value, same bytes.
-
-    `one_line` has no indent, for what programs read: less than half the size, and quicker to write.
-    """
-    form: dict[str, Any] = {"separators": (",", ":")} if one_line else {"indent": 2}
-    text = json.dumps(record, sort_keys=True, ensure_ascii=False, allow_nan=False, **form)
+def canonical(record: object) -> str:
+    """JSON with sorted keys, an indent of 2 and escaped control characters; no NaN. Same value, same bytes."""
+    text = json.dumps(record, sort_keys=True, ensure_ascii=False, allow_nan=False, indent=2)
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
 
 
