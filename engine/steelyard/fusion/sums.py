@@ -311,16 +311,14 @@ class CombMed(NormalizedSum):
         if any(term.weight != 1 for term in self.terms):
             yield f"{self.keyword} takes no weights; drop them, or use comb_sum"
 
-    def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Compile to one branch of one column, which combines the lists that contain each row."""
-        rows = self.members(table, within)
-        lists = [nested(term.expr, table, rows) for term in self.terms]
-        scaled = ((self._scaled(table, column, present, rows, 0), present) for column, present in lists)
-        parts = tuple(replace(one, values=np.where(present, one.values, np.nan)) for one, present in scaled)
-        values = np.where(rows, COMBINED[self.combine](np.array([part.values for part in parts])), 0.0)
+    def _finished(self, branch: Branch, lists: ListColumns) -> Branch:
+        """One column, which combines the lists that contain each row."""
+        pairs = zip(branch.columns, lists, strict=True)
+        parts = tuple(replace(one, values=np.where(held, one.values, np.nan)) for one, (_, held) in pairs)
+        values = np.where(branch.rows, COMBINED[self.combine](np.array([part.values for part in parts])), 0.0)
         formula = f"{self.combine} over the lists that hold it"
         column = Column(str(self), values, formula, parts=parts, combine=self.combine)
-        return Plan(len(table), (Branch(rows, (column,), (1.0,), self.shown_as),))
+        return replace(branch, columns=(column,), weights=(1.0,))
 
 
 class CombMax(CombMed):
