@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 from steelyard.base.errors import ConfigError, quote
@@ -22,7 +23,7 @@ MAX_NESTING = 32
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?P<unit>[dh]\b)?"
-    r"|(?P<name>[A-Za-z_]\w*)|(?P<mark>[(),*=\[\]])|(?P<end>\Z))"
+    r"|(?P<name>[A-Za-z_]\w*)|(?P<mark>[(),*=\[\]])|(?P<end>\Z)|(?P<odd>\S))"
 )
 
 
@@ -104,32 +105,26 @@ def parse_call(text: str, what: str = "expression") -> Item:
 
 
 class _Parser:
-    """Recursive descent over the tokens, (position, kind, text, unit) each, one token ahead."""
+    """Recursive descent over the tokens, one token ahead."""
 
     def __init__(self, text: str, what: str) -> None:
         self.text, self.what, self.at = text, what, 0
-        self.tokens: list[tuple[int, str, str, str]] = []
-        place = 0
-        while not self.tokens or self.kind(-1) != "end":
-            match = _TOKEN.match(text, place)
-            if match is None:
-                place += len(text[place:]) - len(text[place:].lstrip())
-                raise self.fault(f"character {quote(text[place])} at position {place} is not allowed")
-            kind = str(match.lastgroup).replace("unit", "number")
-            self.tokens.append((match.start(kind), kind, match[kind], match["unit"] or ""))
-            place = match.end()
+        self.tokens = list(_TOKEN.finditer(text))
+        if odd := next(filter(itemgetter("odd"), self.tokens), None):
+            raise self.fault(f"character {quote(odd['odd'])} at position {odd.start('odd')} is not allowed")
 
-    def kind(self, ahead: int = 0) -> str:
-        return self.tokens[self.at + ahead][1]
+    def kind(self) -> str:
+        return str(self.tokens[self.at].lastgroup).replace("unit", "number")
 
     def peek(self, ahead: int = 0) -> str:
-        return self.tokens[min(self.at + ahead, len(self.tokens) - 1)][2]
+        token = self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
+        return token["number"] or token["name"] or token["mark"] or ""
 
     def fault(self, problem: str, mark: str = ":") -> ConfigError:
         return ConfigError(f"{self.what} {quote(self.text)}{mark} {problem}")
 
     def expected(self, wanted: str) -> ConfigError:
-        place, _, token, _ = self.tokens[self.at]
+        place, token = self.tokens[self.at].start(self.kind()), self.peek()
         if not token and self.text.count("(") > self.text.count(")"):
             return self.fault("a bracket is not closed; write ')' at its end")
         return self.fault(f"expected {wanted} at position {place}, found {quote(token) if token else 'the end'}")
@@ -143,7 +138,7 @@ class _Parser:
         """A number; `unit` says what is wrong with one that has a unit, where none may stand."""
         if self.kind() != "number":
             raise self.expected("a number")
-        _, _, token, written = self.tokens[self.at]
+        token, written = self.tokens[self.at].group("number", "unit")
         self.at += 1
         if abs(value := float(token)) == float("inf"):
             raise self.fault(f"number {token} is too large; use a finite one")
