@@ -82,17 +82,25 @@ class Option:
     def _fits(self, value: float) -> bool:
         return self.low <= value <= self.high and (not self.integer or value == int(value))
 
-    def checked(self, value: float) -> float:
-        """Return the value; ConfigError when it is outside the legal range."""
-        if not (math.isfinite(value) and self._fits(value)):
+    def checked(self, value: float | str) -> float | str:
+        """Return the value; ConfigError when it is outside the legal range, or none of the words."""
+        if self.kind == "word":
+            if value not in self.words:
+                raise ConfigError(
+                    f"{self.name} is {quote(value)}; it must be {self.rule} ({self.default} by default)"
+                )
+            return value
+        if isinstance(value, str) or not (math.isfinite(value) and self._fits(value)):
             raise ConfigError(
                 f"{self.name} is {quote(value)}; it must lie between {self.low:g} and {self.high:g} "
                 f"({self.default:g} by default)"
             )
-        return value
+        return int(value) if self.integer else value
 
     def schema(self) -> dict[str, Any]:
-        """Its JSON Schema, of a number."""
+        """Its JSON Schema."""
+        if self.kind == "word":
+            return {"enum": list(self.words), "default": self.default, "description": self.text}
         ends = {"minimum": self.low, "maximum": self.high, "default": self.default}
         return {"type": "number", **ends, "description": self.text}
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from steelyard.embedders.embed import LAYER_RECIPES
 from steelyard.extensions.models import WordLlamaEmbedder
-from steelyard.memory.text import STOP_WORDS, content, render, terms
+from steelyard.memory.text import content, render, terms
+from steelyard.memory.words import STOP_WORDS
 from steelyard_eval.datasets import load
 
 FOLDER = Path(__file__).resolve().parents[2] / "qrels" / "workshop"

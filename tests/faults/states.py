@@ -286,7 +286,7 @@ def _words_agree(path):
     with Vault(path) as vault, Vault(":memory:") as fresh, vault.snapshot():
         fresh.upsert(vault.entries())
         stored = {name for name, _ in vault.word_indexes()}
-        for analysis in analyses(SYSTEMS.values()):
+        for analysis in analyses(SYSTEMS.values(), vault):
             if analysis.key not in stored:
                 few = not vault.spaces() or vault.count() < words.MIN_TEXTS_TO_STORE
                 right(few, f"no words of {analysis.key} are stored")

@@ -185,7 +185,7 @@ def test_stored_words_of_other_types_are_damage(tmp_path, monkeypatch, odd, syst
     path = tmp_path / "stranger.db"
     with Vault(path, create=True) as vault:
         vault.upsert([Entry("a", text="token"), Entry("b", text="other token")])
-        vault.ensure_words(analyses(SYSTEMS.values()))
+        vault.ensure_words(analyses(SYSTEMS.values(), vault))
     tamper_types(path, *DATA["words"][odd])
 
     assert steelyard("search", path, "token", "--system", system).exit_code in (0, 2)

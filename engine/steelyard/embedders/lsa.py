@@ -20,13 +20,16 @@ from numpy.typing import NDArray
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import EmbedderError, VaultError, quote
 from steelyard.embedders.embed import LSA, Kind, Vectors, unit
-from steelyard.memory.text import terms
+from steelyard.memory.words import ENGLISH, STEMMERS, languages_of
+from steelyard.stores.analysis import Analysis
 
 DIMENSIONS = 192
 VOCABULARY = 30_000
 ITERATIONS = 2
 """Power iterations of the SVD; more cost time and find no better neighbours (docs/evidence/benchmarks.md)."""
 OVERSAMPLES = 10
+SAMPLE = 500
+"""Texts by which the languages are told."""
 NOISE = 1e-9
 """Directions whose singular value is a smaller share of the largest are rounding, and differ by machine."""
 
@@ -40,12 +43,17 @@ class LsaEmbedder:
     model = LSA
     recipe: str | None = None
 
-    def __init__(self, vocabulary: Mapping[str, int], idf: Vectors, components: Vectors) -> None:
+    def __init__(
+        self, vocabulary: Mapping[str, int], idf: Vectors, components: Vectors, languages: Sequence[str]
+    ) -> None:
         self._vocabulary, self._idf, self._components = vocabulary, idf, components
+        self._words = Analysis(languages=tuple(languages))
 
     @classmethod
-    def fit(cls, texts: Sequence[str], seed: int = 0) -> LsaEmbedder:
-        """Fit on the texts of a corpus; the same texts and seed give the same model.
+    def fit(cls, texts: Sequence[str], languages: Sequence[str] = (), seed: int = 0) -> LsaEmbedder:
+        """Fit on the texts of a corpus, whose words tell their languages where none are given.
+
+        The same texts and seed give the same model.
 
         The SVD adds up in another order with each number of threads, so it runs on one, and with each kind of
         processor. In float64 cosines stay equal to 1e-8 across processors; in float32 they differed by 1e-4.
@@ -56,7 +64,8 @@ class LsaEmbedder:
         from scipy.sparse import csr_matrix
         from threadpoolctl import threadpool_limits
 
-        counted = [Counter(terms(text)) for text in texts]
+        analysis = Analysis(languages=tuple(languages) or languages_of(texts[:: len(texts) // SAMPLE + 1]))
+        counted = [Counter(analysis.entry(text)) for text in texts]
         seen = Counter(word for counts in counted for word in counts)
         kept = sorted(sorted(seen, key=lambda word: (-seen[word], word))[:VOCABULARY])
         if len(kept) < 3 or len(texts) < 3:
@@ -77,10 +86,11 @@ class LsaEmbedder:
         with _FITTING, threadpool_limits(1, user_api="blas"), quiet:
             values, components = _truncated_svd(matrix, rank, seed)
         told = values > NOISE * values[0]
-        return cls(vocabulary, idf, np.ascontiguousarray(components[told].T, dtype=np.float32))
+        return cls(vocabulary, idf, np.ascontiguousarray(components[told].T, dtype=np.float32), analysis.languages)
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; the row of a text without a known word is all zeros."""
+        terms = self._words.entry if kind == "entry" else self._words.query
         result = np.zeros((len(texts), self._components.shape[1]), dtype=np.float32)
         for i, text in enumerate(texts):
             index, values = _weights(Counter(terms(text)), self._vocabulary, self._idf)
@@ -103,7 +113,9 @@ class LsaEmbedder:
         np.save(idf, self._idf, allow_pickle=False)
         np.save(components, self._components, allow_pickle=False)
         words = json.dumps(list(self._vocabulary), ensure_ascii=False).encode()
-        arrays = {"vocabulary": words, "idf": idf.getvalue(), "components": components.getvalue()}
+        languages = json.dumps(self._words.languages).encode()
+        arrays = {"vocabulary": words, "languages": languages, "idf": idf.getvalue()}
+        arrays |= {"components": components.getvalue()}
         return {"dimensions": int(self._components.shape[1])}, arrays
 
     @classmethod
@@ -111,6 +123,9 @@ class LsaEmbedder:
         """Load the model that `to_arrays` stored; VaultError when the arrays are damaged."""
         try:
             words = json.loads(arrays["vocabulary"])
+            languages = json.loads(arrays.get("languages", json.dumps(ENGLISH)))
+            if not languages or not set(languages) <= set(STEMMERS):
+                raise ValueError(f"unknown languages {languages}")
             idf, components = (_array(arrays[name]) for name in ("idf", "components"))
             vocabulary = {str(word): i for i, word in enumerate(words)}
             if idf.shape != (len(words),) or components.ndim != 2 or len(components) != len(words):
@@ -119,7 +134,7 @@ class LsaEmbedder:
             raise VaultError(
                 f"the vault's lsa model is damaged ({quote(str(error))}); run steelyard index VAULT --rebuild"
             ) from None
-        return cls(vocabulary, idf, components)
+        return cls(vocabulary, idf, components, languages)
 
 
 def _truncated_svd(matrix: Any, rank: int, seed: int) -> tuple[Floats, Floats]:  # noqa: ANN401 -- a sparse matrix

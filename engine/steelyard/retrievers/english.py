@@ -23,6 +23,8 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
+from steelyard.memory.words import stop_lists
+
 TsVector = dict[str, tuple[int, ...]]
 """From lexemes to their positions in the text, ascending from 1."""
 
@@ -35,15 +37,7 @@ MAX_BYTES = 2_047
 MAX_STEMMED = 1_000
 """The length in bytes of the longest word that is stemmed."""
 
-STOP_WORDS = frozenset(
-    """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her
-    hers herself it its itself they them their theirs themselves what which who whom this that these
-    those am is are was were be been being have has had having do does did doing a an the and but if or
-    because as until while of at by for with about against between into through during before after
-    above below to from up down in out on off over under again further then once here there when where
-    why how all any both each few more most other some such no nor not only own same so than too very s
-    t can will just don should now""".split()  # noqa: SIM905 -- a list literal of 127 words reads worse
-)
+STOP_WORDS = stop_lists()["english"]
 """The 127 words that PostgreSQL's English configuration drops; each still counts as a position."""
 
 _STEMMED = frozenset(("plain", "word", "compound", "part"))

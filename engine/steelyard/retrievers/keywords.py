@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,9 +18,12 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.memory.query import EVERYTHING, Filters, Query
+from steelyard.memory.text import content
+from steelyard.memory.words import languages_of
 from steelyard.node import Option
-from steelyard.retrievers.kinds import BuildContext, RetrieverConfig, RetrieverKind, Scorer, ScorerKind
+from steelyard.retrievers.kinds import BuildContext, Reading, RetrieverConfig, RetrieverKind, Scorer, ScorerKind
 from steelyard.retrievers.tsearch import TsRetriever, analysis
+from steelyard.stores.analysis import Analysis
 from steelyard.stores.base import KeywordIndex, ReadableStore, ScoredId, TextSearch
 from steelyard.stores.postings import ScopedPostings, TokenSettings
 
@@ -29,6 +32,38 @@ B = Option("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at
 LENGTH = Option(
     "mean_length", 0, 0, 1_000_000, "The length in words that counts as average; at 0 that of the entries searched"
 )
+ANALYSIS = tuple(Analysis.options().values())
+"""How texts are split into words (see `Analysis`)."""
+SAMPLE = 500
+"""Entries, the newest ones, by which the languages of a memory are told."""
+MAX_TEXTS_OF_STOP_WORDS = 20_000
+"""Entries whose stop words are counted for a query that has no other words: it takes a second."""
+
+
+def words_in(store: ReadableStore, words: TokenSettings) -> TokenSettings:
+    """The settings for the languages of a store; those of a system's own rules stay."""
+    if not isinstance(words.split, Analysis):
+        return words
+
+    def languages() -> tuple[str, ...]:
+        return store.languages() or languages_of(map(content, store.recent(EVERYTHING, SAMPLE)))
+
+    return replace(words, split=replace(words.split, languages=store.cache.get("languages", (), languages)))
+
+
+def analysed(reading: Reading, settings: RetrieverConfig) -> TokenSettings:
+    """The words that BM25 counts by these settings; ConfigError where a system has rules of its own."""
+    values, words = BM25.values(settings), reading.bm25_words
+    options = {option.name: values[option.name] for option in ANALYSIS}
+    if isinstance(words.split, Analysis):
+        return replace(words, split=Analysis(**options))
+    for option in ANALYSIS:
+        if options[option.name] != option.default:
+            rule = (
+                "is for our own words; this system prescribes how it splits texts, so leave it out, or use plain"
+            )
+            raise ConfigError(f"bm25.{option.name} {rule}")
+    return words
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,20 +111,25 @@ class Bm25Retriever:
     mean_length: float = LENGTH.default
 
     def __post_init__(self) -> None:
-        for option in BM25.parameters:
+        for option in (K1, B, LENGTH):
             option.checked(getattr(self, option.name))
 
     def _asked(self, query: Query) -> tuple[Bm25Index, list[str]]:
-        """The index that a query is searched in, and its terms."""
+        """The index that a query is searched in, and its terms: all its words where it has stop words alone."""
         scope = self.corpus(query) if self.words.corpus_wide else query.filters
+        words = words_in(self.store, self.words)
+        terms = words.of_query(query.keywords)
+        if not terms and isinstance(words.split, Analysis) and self.store.count() <= MAX_TEXTS_OF_STOP_WORDS:
+            words = replace(words, split=replace(words.split, words="all"))
+            terms = words.of_query(query.keywords)
 
         def index() -> Bm25Index:
-            counted, least = self.store.counted(self.words.analysis, scope), self.words.least
+            counted, least = self.store.counted(words.analysis, scope), words.least
             kept = counted.only(counted.lengths >= least) if least else counted
             return Bm25Index(kept, self.k1, self.b, self.mean_length)
 
-        key = self.words, self.k1, self.b, self.mean_length, scope
-        return self.store.cache.get("bm25", key, index), self.words.split(query.keywords)
+        key = words, self.k1, self.b, self.mean_length, scope
+        return self.store.cache.get("bm25", key, index), terms
 
     def retrieve(self, query: Query, depth: int | None) -> list[ScoredId]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
@@ -107,22 +147,27 @@ class Bm25Retriever:
         return 0.0, float(sum(index.idf(len(index.counted.posting(term).at)) for term in terms)) * (self.k1 + 1)
 
 
+def _bm25(parts: BuildContext, settings: RetrieverConfig) -> Bm25Retriever:
+    values, words = BM25.values(settings), analysed(parts.reading, settings)
+    numbers = {option.name: values[option.name] for option in (K1, B, LENGTH)}
+    return Bm25Retriever(parts.store, words=words, corpus=parts.word_scope, **numbers)
+
+
 BM25: RetrieverKind = RetrieverKind(
     name="bm25",
-    build=lambda parts, settings: Bm25Retriever(
-        parts.store, words=parts.reading.bm25_words, corpus=parts.word_scope, **BM25.values(settings)
-    ),
+    build=_bm25,
+    check=analysed,
     bounded=True,
-    parameters=(K1, B, LENGTH),
-    counts=lambda reading: reading.bm25_words.analysis,
-    seeks=lambda reading, text: ", ".join(dict.fromkeys(reading.bm25_words.split(text))),
+    parameters=(K1, B, LENGTH, *ANALYSIS),
+    counts=lambda reading, store: words_in(store, reading.bm25_words).analysis,
+    seeks=lambda reading, text: ", ".join(dict.fromkeys(reading.bm25_words.of_query(text))),
 )
 
 
 def _terms(parts: BuildContext) -> Scorer:
     """How many terms of the query BM25 counts, the same for every candidate."""
-    split = parts.reading.bm25_words.split
-    return lambda query, ids: np.full(len(ids), float(len(split(query.keywords))))
+    words = words_in(parts.store, parts.reading.bm25_words)
+    return lambda query, ids: np.full(len(ids), float(len(words.of_query(query.keywords))))
 
 
 TERMS = ScorerKind(name="terms", build=_terms)
@@ -133,7 +178,7 @@ Sparse = tuple[dict[str, float], float]
 """Weights by word, and their Euclidean length."""
 
 
-def tfidf(store: ReadableStore, words: TokenSettings, corpus: Callable[[Query], Filters]) -> Scorer:
+def tfidf(store: ReadableStore, given: TokenSettings, corpus: Callable[[Query], Filters]) -> Scorer:
     """Cosine of ``tf / length * idf`` vectors with ``idf = ln((N + 1) / (df + 1)) + 1``, in 0..1.
 
     The vocabulary is taken from the entries in the `corpus` of a query; words outside it have no weight.
@@ -141,13 +186,13 @@ def tfidf(store: ReadableStore, words: TokenSettings, corpus: Callable[[Query], 
     """
 
     def score(query: Query, ids: Sequence[str]) -> Floats:
-        scope = corpus(query)
+        scope, words = corpus(query), words_in(store, given)
         vocabulary = store.cache.get(
             "vocabulary", (words, scope), lambda: Vocabulary(store.counted(words.analysis, scope))
         )
         entries = store.get([id_ for id_ in ids if id_ not in vocabulary.vectors], words.analysis.fields)
-        texts = [words.split(words.text(entry)) for entry in entries]
-        (asked, length), *weighed = vocabulary.weigh([words.split(query.keywords), *texts])
+        texts = [words.of_entry(words.text(entry)) for entry in entries]
+        (asked, length), *weighed = vocabulary.weigh([words.of_query(query.keywords), *texts])
         vocabulary.vectors.update(zip((entry.id for entry in entries), weighed, strict=True))
         scores = np.zeros(len(ids))
         for row, id_ in enumerate(ids):
@@ -184,7 +229,7 @@ TFIDF = ScorerKind(
     name="tfidf",
     build=lambda parts: tfidf(parts.store, parts.reading.words, parts.word_scope),
     ends=(0.0, 1.0),
-    counts=lambda reading: reading.words.analysis,
+    counts=lambda reading, store: words_in(store, reading.words).analysis,
 )
 
 
@@ -230,7 +275,7 @@ FTS = RetrieverKind(
     name="fts",
     build=lambda parts, settings: _keywords(parts, settings, parts.reading.match),
     weighs_fields=True,
-    counts=lambda reading: analysis(reading.index) if isinstance(reading.index, TextSearch) else None,
+    counts=lambda reading, _: analysis(reading.index) if isinstance(reading.index, TextSearch) else None,
     seeks=lambda reading, text: None if isinstance(reading.index, TextSearch) else reading.match(text),
 )
 MEMORY = RetrieverKind(

@@ -15,8 +15,10 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.embedders.embed import Vectors
 from steelyard.memory.query import EVERYTHING, Filters, Intent, Query, no_intent, unchanged
-from steelyard.memory.text import fts_quote, unique_words
+from steelyard.memory.text import fts_quote
+from steelyard.memory.words import unique_words
 from steelyard.node import Option
+from steelyard.stores.analysis import Analysis
 from steelyard.stores.base import COSINE, KeywordIndex, ReadableStore, ScoredId, Space, TextSearch
 from steelyard.stores.postings import TokenSettings, WordAnalyzer
 
@@ -85,7 +87,7 @@ class RetrieverConfig:
     """How `vector` compares: cosine, or l2, which is 1 - Euclidean distance."""
     after: tuple[str, ...] = ()
     """The retrievers whose lists it starts from, where it depends on others'."""
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float | str] = field(default_factory=dict)
     """Values of the parameters that the retriever declares, such as k1 and b of bm25; the others are defaults."""
 
     def to_json(self) -> dict[str, Any]:
@@ -93,7 +95,8 @@ class RetrieverConfig:
         lists = {"field_weights": dict(self.field_weights), "after": list(self.after)}
         named = {name: value for name, value in (vars(self) | lists).items() if name != "parameters"}
         record = {name: value for name, value in named.items() if value not in (None, {}, "", COSINE, [])}
-        whole = {name: int(value) for name, value in self.parameters.items() if value == int(value)}
+        numbers = ((name, value) for name, value in self.parameters.items() if not isinstance(value, str))
+        whole = {name: int(value) for name, value in numbers if value == int(value)}
         return record | dict(self.parameters) | whole  # 1 and 1.0 are one configuration, under one hash
 
     @classmethod
@@ -101,7 +104,8 @@ class RetrieverConfig:
         """Read the settings from a weights file that has passed the schema."""
         named = {name: value for name, value in record.items() if name in cls.__dataclass_fields__}
         depth, after = named.pop("depth", None), tuple(named.pop("after", ()))
-        parameters = {name: float(value) for name, value in record.items() if name not in cls.__dataclass_fields__}
+        others = ((name, value) for name, value in record.items() if name not in cls.__dataclass_fields__)
+        parameters = {name: value if isinstance(value, str) else float(value) for name, value in others}
         return cls(**named, depth=None if depth is None else int(depth), after=after, parameters=parameters)
 
 
@@ -113,7 +117,7 @@ class Kind:
     """The signal, as expressions write it."""
     layer: str = ""
     """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
-    counts: Callable[[Reading], WordAnalyzer | None] = lambda reading: None
+    counts: Callable[[Reading, ReadableStore], WordAnalyzer | None] = lambda reading, store: None
     """The words that it counts in a system's entries."""
 
 
@@ -133,6 +137,8 @@ class RetrieverKind(Kind):
     build: Callable[[BuildContext, RetrieverConfig], Any]
     """Makes a `Retriever`; ConfigError where the configuration does not fit the system. Where `after` names
     others, it has ``follow(query, depth, lists)`` instead, whose `lists` are those of these."""
+    check: Callable[[Reading, RetrieverConfig], object] = lambda reading, settings: None
+    """ConfigError where the settings do not fit how a system reads, before anything is built."""
     weighs_fields: bool = False
     """Whether it searches the system's full-text index, with a weight for each field."""
     compares: bool = False
@@ -151,7 +157,7 @@ class RetrieverKind(Kind):
     seeks: Callable[[Reading, str], str | None] = lambda reading, text: None
     """What it looks for in entries, of the text of a query, for messages; None where it cannot tell."""
 
-    def values(self, settings: RetrieverConfig) -> dict[str, float]:
+    def values(self, settings: RetrieverConfig) -> dict[str, Any]:
         """Return every parameter by name, as set or by default.
 
         Raises ConfigError for a parameter that it does not declare, or a value outside the legal range.
@@ -217,7 +223,7 @@ class Reading:
         words, counted = self.words, self.bm25_words
         read = (words.text, words.split, counted.text, counted.split)
         for function in (self.match, self.match_memory, self.classify, self.rewrite, self.directory, *read):
-            if getattr(function, "__name__", "<lambda>") == "<lambda>":
+            if not isinstance(function, Analysis) and getattr(function, "__name__", "<lambda>") == "<lambda>":
                 raise ConfigError(
                     f"{function!r} has no name, and recordings compare functions by their names; use a def"
                 )
@@ -234,10 +240,10 @@ class Reading:
             else {"fields": list(index.fields), "tokenizer": index.tokenizer},
             "match": self.match.__name__,
             "match_memory": self.match_memory.__name__,
-            "words": [words.text.__name__, words.split.__name__, self.valid_words],
+            "words": [*words.named, self.valid_words],
             "searched": [str(self.corpus), self.valid_only],
             "hidden": {name: str(shown) for name, shown in self.hidden.items()},
             "directory": self.directory.__name__,
             "classified": self.classify.__name__,
-            "bm25_words": [counted.text.__name__, counted.split.__name__, counted.least, counted.corpus_wide],
+            "bm25_words": [*counted.named, counted.least, counted.corpus_wide],
         }

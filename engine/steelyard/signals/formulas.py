@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import resources
 
 import numpy as np
 
@@ -145,17 +147,9 @@ def created(table: SignalTable) -> SignalValues:
     return SignalValues(values, "creation among the years 1 to 9999", {"days from 1970": stated / 86_400})
 
 
-HALF_LIVES = {
-    "working": 1.0,
-    "episodic": 7.0,
-    "prospective": 14.0,
-    "implicit": 30.0,
-    "declarative": 60.0,
-    "procedural": 90.0,
-    "semantic": 180.0,
-    "autobiographical": 365.0,
-    "meta-cognitive": np.inf,
-}
+TABLES = json.loads(resources.files(__package__).joinpath("tables.json").read_text("utf-8"))
+"""The numbers of system-spec-kit, from its code; null is without end."""
+HALF_LIVES = {name: np.inf if days is None else days for name, days in TABLES["half_life_days"].items()}
 """Days in which a memory of each of the nine types fades to a half. Source: the code of system-spec-kit."""
 
 
@@ -257,19 +251,7 @@ def severity(table: SignalTable) -> SignalValues:
     return _looked_up(table, "severity", {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}, 0.4)
 
 
-DOCUMENT_TYPES = {
-    "spec": 1.4,
-    "decision_record": 1.4,
-    "plan": 1.3,
-    "tasks": 1.1,
-    "implementation_summary": 1.1,
-    "checklist": 1.0,
-    "handover": 1.0,
-    "memory": 1.0,
-    "constitutional": 2.0,
-    "readme": 0.8,
-    "scratch": 0.6,
-}
+DOCUMENT_TYPES: dict[str, float] = TABLES["document_types"]
 """What a document type multiplies by. Source: the code of system-spec-kit (its document names no numbers)."""
 
 
@@ -288,12 +270,7 @@ def spec_level(table: SignalTable) -> SignalValues:
     return _looked_up(table, "spec_level", {"1": 1.0, "2": 1.1, "3": 1.2, "3+": 1.3}, 1.0)
 
 
-_TIERS = ("constitutional", "critical", "important", "normal", "temporary", "deprecated")
-TIERS: dict[str, Mapping[str, float]] = {
-    "multiplier": dict(zip(_TIERS, (2.0, 1.5, 1.3, 1.0, 0.6, 0.1), strict=True)),
-    "value": dict(zip(_TIERS, (1.0, 1.0, 0.8, 0.5, 0.3, 0.1), strict=True)),
-    "boost": dict(zip(_TIERS, (3.0, 2.0, 1.5, 1.0, 0.5, 0.0), strict=True)),
-}
+TIERS: dict[str, dict[str, float]] = TABLES["importance_tiers"]
 """Three scales of the six importance tiers: the first is the default. Source: the code of system-spec-kit."""
 
 
@@ -308,19 +285,7 @@ def importance_tier(table: SignalTable, scale: str) -> SignalValues:
     return _looked_up(table, "importance_tier", TIERS[scale], TIERS[scale]["normal"])
 
 
-_TYPES = ("memory_type", "document_type", "context_type")
-PROMISED: dict[str, dict[str, tuple[str, ...]]] = {
-    intent: {name: words for name, words in zip(_TYPES, types, strict=True) if words}
-    for intent, *types in (
-        ("add_feature", ("procedural", "semantic"), ("plan", "implementation_summary"), ("implementation",)),
-        ("fix_bug", ("episodic",), ("implementation_summary",), ("implementation",)),
-        ("refactor", ("procedural", "semantic"), ("plan", "spec"), ("implementation",)),
-        ("security_audit", ("episodic", "meta-cognitive"), ("checklist",), ("research",)),
-        ("understand", ("declarative", "semantic"), ("decision_record", "handover"), ()),
-        ("find_spec", (), ("spec", "plan", "tasks", "checklist"), ("decision",)),
-        ("find_decision", (), ("decision_record",), ("decision",)),
-    )
-}
+PROMISED: dict[str, dict[str, list[str]]] = TABLES["preferred_types"]
 """The types of entries that each of the seven intents prefers.
 
 The document names contents (patterns, error history, decisions ...); which memory and document types hold them

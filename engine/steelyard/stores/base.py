@@ -262,6 +262,10 @@ class ReadableStore(Protocol):
     def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
         """Which of these ids belong to entries in scope."""
 
+    def languages(self) -> tuple[str, ...]:
+        """The languages that whoever made it says its entries are in; empty where their words tell."""
+        return ()
+
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         """The newest entries in scope by creation date, ties and undated ones by ascending id; all below 0."""
 

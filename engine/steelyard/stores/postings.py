@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.query import Filters
-from steelyard.memory.text import CONTENT, content, terms
+from steelyard.memory.text import CONTENT, content
+from steelyard.stores.analysis import Analysis
 
 Read = tuple[Sequence[str], Sequence[int]]
 """The words of a text, and the position of each; no positions where none are kept."""
@@ -65,12 +66,16 @@ class WordAnalyzer:
         return f"{self.name} {sha256(repr(self.read(sample)).encode()).hexdigest()[:16]}"
 
 
+ANALYSIS = Analysis()
+
+
 @dataclass(frozen=True)
 class TokenSettings:
     """How the text of an entry, and a query, are split into words, for signals that count words."""
 
     text: Callable[[Entry], str] = content
-    split: Callable[[str], list[str]] = terms
+    split: Callable[[str], list[str]] | Analysis = ANALYSIS
+    """A system's own rules, or the analysis of the retrievers that are ours."""
     fields: tuple[str, ...] = EVERY_FIELD
     """The fields of an entry that `text` reads, so that others need not be."""
     least: int = 0
@@ -78,15 +83,29 @@ class TokenSettings:
     corpus_wide: bool = False
     """Whether statistics are those of all that the system searches, not of the query's own scope."""
 
+    def of_entry(self, text: str) -> list[str]:
+        """The words of an entry's text."""
+        return self.split.entry(text) if isinstance(self.split, Analysis) else self.split(text)
+
+    def of_query(self, text: str) -> list[str]:
+        """The words of a query's text."""
+        return self.split.query(text) if isinstance(self.split, Analysis) else self.split(text)
+
+    @property
+    def named(self) -> tuple[str, str]:
+        """What reads the text and what splits it, as recordings name them."""
+        return self.text.__name__, "terms" if isinstance(self.split, Analysis) else self.split.__name__
+
     @cached_property
     def analysis(self) -> WordAnalyzer:
         """How a store counts these words."""
-        name = " ".join(f"{function.__module__}.{function.__qualname__}" for function in (self.text, self.split))
+        ways = (self.text, self.split)
+        name = " ".join(str(w) if isinstance(w, Analysis) else f"{w.__module__}.{w.__qualname__}" for w in ways)
         fields = CONTENT if self.text is content else self.fields
         return WordAnalyzer(name, self._read, fields)
 
     def _read(self, entry: Entry) -> Read:
-        return self.split(self.text(entry)), ()
+        return self.of_entry(self.text(entry)), ()
 
 
 class Segment:

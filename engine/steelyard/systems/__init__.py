@@ -15,10 +15,10 @@ from steelyard.config import LISTS
 from steelyard.embedders.embed import LAYER_RECIPES
 from steelyard.fusion import parse_strategy
 from steelyard.memory.text import CONTENT, template_fields
-from steelyard.node import Registry
+from steelyard.node import Option, Registry
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.retrievers.kinds import Reading
-from steelyard.stores.base import KeywordIndex
+from steelyard.stores.base import KeywordIndex, ReadableStore
 from steelyard.stores.postings import WordAnalyzer
 from steelyard.systems import cortex_mem, echovault, mem0, moltnet, soleri, spec_kit
 from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
@@ -89,14 +89,14 @@ def keyword_indexes(systems: Iterable[System]) -> list[KeywordIndex]:
     return list(dict.fromkeys(s.reading.index for s in systems if isinstance(s.reading.index, KeywordIndex)))
 
 
-def analyses(systems: Iterable[System]) -> list[WordAnalyzer]:
-    """List what retrievers and scorers count of the words of entries in these systems, each once."""
+def analyses(systems: Iterable[System], store: ReadableStore) -> list[WordAnalyzer]:
+    """List what retrievers and scorers count of the words of a store's entries in these systems, each once."""
     by_key: dict[str, WordAnalyzer] = {}
     for system in systems:
         config = system.config()
         for name in config.retrievers.keys() | config.effective.signals:
             kind = RETRIEVER_KINDS.get(name) or SCORER_KINDS.get(name)
-            if kind is not None and (analysis := kind.counts(system.reading)) is not None:
+            if kind is not None and (analysis := kind.counts(system.reading, store)) is not None:
                 by_key[analysis.key] = analysis
     return list(by_key.values())
 
@@ -114,19 +114,21 @@ def find_system(name: str) -> System:
         for retriever in system.searching.retrievers
         for option in RETRIEVER_KINDS[retriever].parameters
     }
-    parameters = {retriever: dict(values) for retriever, values in system.searching.parameters.items()}
+    parameters: dict[str, dict[str, float | str]] = {
+        retriever: dict(values) for retriever, values in system.searching.parameters.items()
+    }
     for part in given.split(",") if given else ():
         parameter, _, text = map(str.strip, part.partition("="))
+        if text and parameter not in known:
+            hint = nearest(parameter, known) if known else "; it has none"
+            raise ConfigError(f"{system.name} has no parameter {quote(parameter)}{hint}")
+        retriever, option = known.get(parameter, ("", Option("")))
         try:
-            value = parse_number(text)
+            value = text if option.kind == "word" else parse_number(text)
         except ValueError:
             raise ConfigError(
                 f"{quote(part)} is not RETRIEVER.PARAMETER=NUMBER; write it as graph.hops=1"
             ) from None
-        if parameter not in known:
-            hint = nearest(parameter, known) if known else "; it has none"
-            raise ConfigError(f"{system.name} has no parameter {quote(parameter)}{hint}")
-        retriever, option = known[parameter]
         parameters.setdefault(retriever, {})[option.name] = option.checked(value)
     return replace(system, searching=replace(system.searching, parameters=parameters)) if given else system
 

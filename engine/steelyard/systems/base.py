@@ -79,7 +79,7 @@ class SearchSettings:
     field_weights: Mapping[str, float] = field(default_factory=dict)
     filters: Mapping[str, str] = field(default_factory=dict)
     """Where the query's scope acts, by retriever; before_cut for those not named."""
-    parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    parameters: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
     """The parameters of its retrievers, where they differ from the retrievers' own defaults."""
     similarity: str = COSINE
     """How vectors compare: cosine or l2."""

@@ -76,7 +76,7 @@ class StartingPoint:
         """Every shape and depth that can be measured, or, if `weights_only`, the settings as they are written."""
         tried = [row.config] if weights_only else settings(row.config)
         if source.space is not None and not weights_only:
-            tried += of_retrievers(row.config, queries)
+            tried += of_retrievers(row.config, queries, source.idle)
         return cls(row.label, row.config, tuple(source.reached(tried)), True, ALONE)
 
     @classmethod
@@ -94,7 +94,7 @@ class StartingPoint:
         ]
         tried = [*settings(bare[0], SETTINGS if wide else SETTINGS_OF_OTHERS), *bare[1:]]
         if wide and source.space is not None:
-            tried += [other for config in bare for other in of_retrievers(config, queries)]
+            tried += [other for config in bare for other in of_retrievers(config, queries, source.idle)]
         return cls(row.label, row.config, tuple(source.reached(tried)), row.kind == "system")
 
     @property

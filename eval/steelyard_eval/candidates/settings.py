@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from operator import add
@@ -23,8 +23,11 @@ from steelyard.finish import Cut
 from steelyard.fusion import Expr, all_variants, leaves, near_variants
 from steelyard.fusion.node import Linear
 from steelyard.grammar import number_text
+from steelyard.memory.words import language_of
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.signals import PRIORS
+from steelyard.stores.analysis import Analysis
+from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import written_name
 
@@ -45,26 +48,48 @@ def settings(config: SearchConfig, most: int = MAX_SETTINGS) -> list[SearchConfi
     ]
 
 
-RECORDED = 1000
-"""Queries that may be searched again to try parameters of retrievers, each value of which is a recording."""
+RECORDED, RECORDED_WORDS = 1000, 5000
+"""Queries that may be searched again to try parameters of retrievers, each value of which is a recording; of
+retrievers that start from no other's list more, because they are fast."""
 
 
-def of_retrievers(config: SearchConfig, queries: int) -> list[SearchConfig]:
+def of_retrievers(config: SearchConfig, queries: int, idle: Collection[str] = ()) -> list[SearchConfig]:
     """The configuration under other parameters of its retrievers, one at a time, as they declare them.
 
-    None where that many `queries` would be searched more than `RECORDED` times in all.
+    None of a retriever with which that many `queries` would be searched too often. `idle` parameters stay.
     """
+    tried, reading = list[SearchConfig](), find_system(config.name).reading
     read = [name for name in config.retrievers if name in config.effective.signals and name in RETRIEVER_KINDS]
-    every = [(name, of, value) for name in read for of in RETRIEVER_KINDS[name].parameters for value in of.tried]
-    tried = []
-    for name, option, value in every:
-        settings = config.retrievers[name]
-        changed = replace(settings, parameters={**settings.parameters, option.name: value})
-        other = replace(config, retrievers={**config.retrievers, name: changed})
-        with suppress(ConfigError):  # the lists that it starts from may be less deep than it reads them
-            other.before(name)
-            tried.append(other)
-    return tried if len(tried) * queries <= RECORDED else []
+    for name in read:
+        kind, settings, own = RETRIEVER_KINDS[name], config.retrievers[name], list[SearchConfig]()
+        values = [(of.name, value) for of in kind.parameters if of.name not in idle for value in of.tried]
+        for option, value in values:
+            changed = replace(settings, parameters={**settings.parameters, option: value})
+            other = replace(config, retrievers={**config.retrievers, name: changed})
+            with suppress(ConfigError):  # the lists that it starts from may be less deep than it reads them
+                other.before(name)
+                kind.check(reading, changed)
+                own.append(other)
+        tried += own if len(own) * queries <= (RECORDED if kind.after else RECORDED_WORDS) else []
+    return tried
+
+
+SAMPLE, MIN_SHARE = 500, 0.05
+"""Texts that are looked at, and the share of them in which an option of words has to matter to be tried."""
+_OTHER_SCRIPTS = re.compile("[\u0370-\u1fff\u2e80-\uffff]")
+
+
+def idle_options(texts: Sequence[str]) -> frozenset[str]:
+    """The options of analysis that are not tried on these texts.
+
+    identifiers where few texts have one of several parts, ngrams where nearly all are English.
+    """
+    some = texts[:: max(1, len(texts) // SAMPLE)]
+    whole, both = Analysis(), Analysis(identifiers="both")
+    parted = sum(whole.entry(text) != both.entry(text) for text in some)
+    foreign = sum(bool(_OTHER_SCRIPTS.search(text)) or language_of(text) not in ("", "english") for text in some)
+    shares = {"identifiers": parted, "ngrams": foreign}
+    return frozenset(name for name, count in shares.items() if count < max(1, MIN_SHARE * len(some)))
 
 
 def recorded_alike(settings: Sequence[SearchConfig]) -> list[list[SearchConfig]]:

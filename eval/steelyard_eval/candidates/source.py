@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
+from steelyard.memory.text import content
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.settings import shapes
+from steelyard_eval.candidates.settings import idle_options, shapes
 from steelyard_eval.common.configurations import NamedConfig, Setting
 from steelyard_eval.compare.contenders import Contender, Given, read, read_config, usable
 from steelyard_eval.compare.list_contenders import ListContender
@@ -65,6 +67,11 @@ class Source:
     def intents(self) -> str | None:
         """Where the intents of the queries are from; see `intents_of`."""
         return intents_of(self.dataset, self.table)
+
+    @cached_property
+    def idle(self) -> frozenset[str]:
+        """The options of analysis that are not tried on these entries."""
+        return idle_options([content(entry) for entry in self.dataset.entries])
 
     @property
     def words(self) -> str:

@@ -30,6 +30,7 @@ from steelyard_eval.common.process import day
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.result import agreement
+from steelyard_eval.compare.score_scales import dead
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import judged, questions
 from steelyard_eval.measures.metrics import parse_measures
@@ -152,7 +153,7 @@ def _unlabelled(
     restriction: Restriction,
 ) -> Recommendation:
     """What public collections showed, and how far presets and one strategy of each family agree."""
-    dataset, tables = source.dataset, []
+    dataset, tables, notices = source.dataset, [], list[Message]()
     advice = advise(label, config, limit, source.model, dataset.sha256, facts=fact_signals_used(config, dataset))
     restriction.unlabelled(advice.attempt)
     if dataset.queries:
@@ -162,6 +163,8 @@ def _unlabelled(
         served = ((start, recording_for(recordings, start.config).table) for start in tried)
         lists = {start.label: replay(table, start.config).ranked.lists() for start, table in served}
         tables = [agreement(lists)[0]]
+        table = recording_for(recordings, config).table if config else None
+        notices += dead(label, config, table, None, {}) if config and table else ()
     answer = advised(advice, dataset, describe_config(advice.attempt) if advice.attempt else "", source.model)
     if advice.attempt:
         answer = changed(answer, steps=for_target(answer.steps, restriction.target, advice.verdict))
@@ -172,7 +175,7 @@ def _unlabelled(
         answer,
         Provenance(tool, about, metrics=[METRIC], baseline=label, limit=limit, model=source.model),
         decision=Decision(advice.verdict, public=True),
-        notices=[Message("plain_text", {"text": text}) for text in dataset.notices],
+        notices=[*notices, *(Message("plain_text", {"text": text}) for text in dataset.notices)],
         tables=tables,
     )
     facts = {"dataset": dataset.name, "dataset_sha256": dataset.sha256, "learned_from": "public collections"}

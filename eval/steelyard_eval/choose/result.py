@@ -20,7 +20,7 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.compare.result import categories
-from steelyard_eval.compare.score_scales import of_scales, undated, weightless
+from steelyard_eval.compare.score_scales import dead, dead_first, of_scales, undated, weightless
 from steelyard_eval.datasets.labels import sampling_notice
 from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.measures.paired import difference_interval, mean_intervals, paired
@@ -63,7 +63,7 @@ def result_of(decided: Decided, places: Sequence[Place], timed: bool = False) ->
         _provenance(choice, metric),
         rows=rows,
         decision=decision,
-        notices=list(_notices(decided, values, tests)),
+        notices=list(dead_first(_notices(decided, values, tests))),
         tables=[*curve, *sides],
         queries=by_query,
         entries=entries,
@@ -195,6 +195,9 @@ def _scales(decided: Decided) -> Iterator[Message]:
     """What the scales of a sum do to what is used, and to what was chosen, whose scale labels chose."""
     choice, picked = decided.choice, decided.picked
     used, recorded = choice.current.given, choice.candidates.recorded
+    for label, config in ((choice.current.label, choice.current.config), ("the choice", picked)):
+        if config is not None:
+            yield from dead(label, config, recorded(config).table, choice.metric, choice.source.dataset.qrels)
     if isinstance(used, Contender):
         yield from of_scales(used, recorded(used.config).table, choice.source.dataset, choice.metric)
     if picked and picked != choice.current.config:

@@ -212,7 +212,7 @@ def written_name(config: SearchConfig) -> str:
     """How a command names the system of a configuration, with the parameters that are not the system's own."""
     usual = find_system(config.name).config().retrievers
     changed = [
-        f"{name}.{parameter}={number_text(value)}"
+        f"{name}.{parameter}={value if isinstance(value, str) else number_text(value)}"
         for name, retriever in config.retrievers.items()
         for parameter, value in retriever.parameters.items()
         if name not in usual or value != usual[name].parameters.get(parameter)

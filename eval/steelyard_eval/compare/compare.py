@@ -28,6 +28,7 @@ from steelyard_eval.compare.contenders import (
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists_and_latency import Made, Runner, ties
 from steelyard_eval.compare.result import agreement, categories, layers_of, silences, stale_lists
+from steelyard_eval.compare.score_scales import dead_first
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.measures.metrics import Measure, evaluate_lists, parse_measures
@@ -140,7 +141,7 @@ def compare(
             seed=seed,
         ),
         rows=[one.row() for one in made],
-        notices=list(of_lists(arena, made, queries, measures, size, timed)),
+        notices=list(dead_first(of_lists(arena, made, queries, measures, size, timed))),
         tables=[
             *silences(dataset, made),
             *stale_lists(dataset, queries or chosen, made, measures[0].cutoff or size, base),

@@ -1,25 +1,27 @@
-"""Notices on one configuration: what the scales of a sum's signals do to it, and scales that are others today."""
+"""Notices on one configuration: retrievers that find nothing, and what the scales of a sum's signals do to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, TypedDict
 
 import numpy as np
 
 from steelyard.config import SearchConfig
-from steelyard.fusion import Expr, Signal
+from steelyard.fusion import Expr, Signal, parse_strategy
 from steelyard.fusion.layered import LAST, Progress
 from steelyard.fusion.node import nested
 from steelyard.fusion.sums import BOUNDED, NormalizedSum
-from steelyard.retrievers import FETCHED
+from steelyard.retrievers import DEPENDENT, FETCHED, SEPARATE_SIGNALS
 from steelyard.table.signal_table import SignalTable, count_rows, per_query
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure, evaluate_lists
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.result.structs import Fact, Message
+
+Qrels = Mapping[str, Mapping[str, int]]
 
 
 class ProgressSummary(TypedDict):
@@ -55,6 +57,49 @@ def undated(dataset: Dataset, configs: Sequence[SearchConfig]) -> Iterator[Messa
         yield Message("undated", {"count": none, "entries": len(dataset.entries)})
 
 
+DEAD = frozenset({"silent", "accidental"})
+"""The keys of the notices on retrievers, which come before all others: without a retriever no verdict holds."""
+MIN_SILENT = 0.25
+"""The share of the queries for which a retriever finds nothing, from which on it is named."""
+MIN_QUERIES = 10
+"""Labelled queries from which on it can be told that a retriever finds only by accident."""
+
+
+def dead(
+    label: str, config: SearchConfig, table: SignalTable, measure: Measure | None, qrels: Qrels
+) -> Iterator[Message]:
+    """A notice for each retriever that finds nothing for many queries, or what it would find for any other query.
+
+    The second is told by labels: its lists have a mean no better than for the labels of the next query.
+    """
+    masked, count = table.at_depth(config.depths), len(table.queries)
+    own = [qrels.get(query, {}) for query in table.queries]
+    others = dict(zip(table.queries, own[1:] + own[:1], strict=True))
+    for name in sorted((config.effective.retrievers & masked.columns.keys()) - DEPENDENT - SEPARATE_SIGNALS):
+        silent = int((count_rows(masked, ~np.isnan(masked.columns[name])) == 0).sum())
+        facts: dict[str, Fact] = {"labels": [label], "signal": name, "queries": count}
+        if silent >= max(1, MIN_SILENT * count):
+            yield Message("silent", {**facts, "silent": silent})
+        elif measure is not None and count >= MIN_QUERIES and all(own):
+            ranked = replay(masked, config.with_strategy(parse_strategy(name))).ranked
+            found, strange = (evaluate_lists(ranked, each, [measure])[measure] for each in (qrels, others))
+            gain = found - strange
+            if gain.mean() <= 2 * gain.std() / np.sqrt(count):
+                yield Message("accidental", {**facts, "metric": str(measure), "value": float(found.mean())})
+
+
+def dead_first(notices: Iterable[Message]) -> Iterator[Message]:
+    """The notices, those on retrievers first, one for all contenders of which the same is said."""
+    every = list(notices)
+    merged: dict[tuple[object, ...], Message] = {}
+    for one in every:
+        if one.key in DEAD:
+            key = (one.key, *(fact for name, fact in one.facts.items() if name != "labels"))
+            labels = [*(merged[key].facts["labels"] if key in merged else []), *one.facts["labels"]]  # type: ignore[misc]  # texts
+            merged[key] = Message(one.key, {**one.facts, "labels": labels})
+    return iter([*merged.values(), *(one for one in every if one.key not in DEAD)])
+
+
 MAX_SCALE_RATIO = 2.0
 """How many times as large as another's the largest score of a signal may be before a sum of both is doubtful."""
 
@@ -72,6 +117,7 @@ def of_configuration(
     A layered search may have had to do without abstracts, and a floor may have been measured on another scale than
     the one that it is used on.
     """
+    yield from dead(row.label, row.config, table, measure, dataset.qrels)
     if progress and progress["full_search"]:
         counts: dict[str, Fact] = {"count": progress["full_search"], "queries": progress["queries"]}
         yield Message("no_abstract", {"label": row.label, **counts})

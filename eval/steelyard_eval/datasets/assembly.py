@@ -74,6 +74,7 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
         as_of=as_of,
         recipe=manifest.recipe,
         report_split=manifest.report_split,
+        language=manifest.language,
         system=manifest.system,
         embedder=manifest.embedder,
         sampled=manifest.sampled,

@@ -51,6 +51,7 @@ class Dataset:
     notices: Things that are odd without being faults, one line with a count for each kind.
     sha256: Hash of the contents of corpus, queries and judgments, the same whether compressed or not.
     vectors_sha256: Hash of the vector files; empty when there are none.
+    language: The languages of its entries, by Snowball's names; none: their words tell.
     system: What its owner runs today, as dataset.json names it; empty: not given.
     embedder, chosen: What makes its vectors, as `Workspace.open` takes it, empty: not given; whether that was
         chosen now, and is not what dataset.json says.
@@ -77,6 +78,7 @@ class Dataset:
     notices: tuple[str, ...]
     sha256: str
     vectors_sha256: str
+    language: tuple[str, ...] = ()
     system: str = ""
     embedder: str = ""
     chosen: bool = False

@@ -22,6 +22,7 @@ from steelyard.embedders.embed import KINDS as MODELS
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.text import template_fields
+from steelyard.memory.words import STEMMERS
 from steelyard.systems import find_system
 from steelyard_eval.datasets.file_reader import FolderReader, meant
 from steelyard_eval.datasets.labels import Batch, JudgedPool, read_labels
@@ -41,6 +42,7 @@ class Manifest:
     as_of: float | None = None
     recipe: str = ""
     report_split: str = ""
+    language: tuple[str, ...] = ()
     system: str = ""
     embedder: str = ""
     sampled: str = ""
@@ -52,7 +54,18 @@ class Manifest:
 
 
 _TEXTS = ("name", "description", "licence", "text_for_embedding", "report_split", "system")
+
+
+def read_languages(value: object) -> tuple[str, ...]:
+    """The languages of the entries by Snowball's names; none for mixed: the words of each entry tell."""
+    names = value.replace(",", " ").split() if isinstance(value, str) else []
+    if not names or set(names) - {"mixed", *STEMMERS}:
+        raise ValueError(f"is neither mixed nor of {', '.join(STEMMERS)}; other scripts need no stemmer")
+    return () if "mixed" in names else tuple(dict.fromkeys(names))
+
+
 _PARSERS: dict[str, Callable[[object], object]] = {"as_of": parse_time, **dict.fromkeys(_TEXTS, FIELDS["text"])}
+_PARSERS["language"] = read_languages
 _KEYS = _PARSERS.keys() | {"counts", "embedder", "files", "groups", "provenance", "sampled"}
 """Keys whose misspellings are faults; `pool` is too much like other words, such as tool."""
 KINDS: Mapping[str, Callable[[str], object]] = {"system": find_system, "strategy": parse_strategy}

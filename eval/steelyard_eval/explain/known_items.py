@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,17 +20,22 @@ from scipy.special import bdtrc  # scipy.stats takes half a second to import
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.memory.text import words
+from steelyard.memory.words import split
 from steelyard_eval.common.configurations import ONLY_LISTS
 from steelyard_eval.compare.answer import one_scope
 from steelyard_eval.compare.compare import compare
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.lists_and_latency import Runner
+from steelyard_eval.compare.score_scales import DEAD
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Message
 
 METRIC = "nDCG@10"
+ASKED = 50
+"""Queries that tell whether a retriever finds nothing."""
+MAX_ENTRIES = 20_000
+"""Entries of a data set that is searched for that without being asked: it takes seconds."""
 SAMPLE_SIZE = 200
 PLACES = 10
 WORDS = 4
@@ -75,7 +81,7 @@ def _sentences(entry: Entry) -> Iterator[tuple[str, str, str]]:
     for field in FIELDS:
         parts = [part.strip() for part in _END.split(getattr(entry, field) or "")]
         for i, part in enumerate(parts):
-            if max(len(part.split()), len(words(part))) >= WORDS:
+            if max(len(part.split()), len(split(part))) >= WORDS:
                 yield field, PLACED[3 * i // len(parts)], " ".join(part.split()[:MAX_QUESTION_WORDS])
 
 
@@ -171,6 +177,16 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
                 f"Vectors of {row['model']}: {row['empty']} of {row['entries']} are empty, and {row['same']} are "
                 "those of an entry with another text (long texts are cut before they are embedded)."
             )
+
+
+def dead_retrievers(dataset: Dataset) -> list[Message]:
+    """Which retrievers by words find nothing for some of the queries, in what is used today and in bm25."""
+    some = replace(dataset, queries=dataset.split("all")[:ASKED], qrels={})
+    names = list(dict.fromkeys((dataset.today, "bm25")))
+    with suppress(ConfigError):  # what is used today may need vectors
+        made = compare(some, names, split="all", embedder="none", timed=False)
+        return [notice for notice in made.result.notices if notice.key in DEAD]
+    return []
 
 
 def shared_scopes(dataset: Dataset, queries: Sequence[Query]) -> list[Message]:

@@ -95,7 +95,15 @@ def submitted(
     model = embedder and (embedder.model, embedder.recipe, str(getattr(embedder, "version", "")))
     texts = [searcher.admitted(query).embedded for query in queries]
     known = dict(embedded(embedder, list(dict.fromkeys(texts)))) if embedder else {}
-    made_of = [_code(), data.sha256, data.vectors_sha256, searcher.config.to_json(), model, data.as_of]
+    made_of = [
+        _code(),
+        data.sha256,
+        data.vectors_sha256,
+        data.language,
+        searcher.config.to_json(),
+        model,
+        data.as_of,
+    ]
     key = sha256(canonical([*made_of, list(signals), depth]).encode()).hexdigest()
     size = max(1, min(QUERIES_PER_BLOCK, -(-len(queries) // BLOCKS)))
     given = workers.given is not None
@@ -110,7 +118,7 @@ def submitted(
             ending.callback(workers.copies.pop, revision)
         ending.enter_context(_ending(workers))
         with Vault(path) as file:
-            file.ensure_words(analyses([find_system(searcher.config.name)]))
+            file.ensure_words(analyses([find_system(searcher.config.name)], file))
         whole = partial(QueryBlock, key, path, searcher.config, model or None, data.as_of, signals, depth)
         blocks: list[QueryBlock] = []
         waiting: list[Future[str]] = []

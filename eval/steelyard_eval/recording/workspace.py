@@ -130,6 +130,7 @@ class Workspace:
             _ = workers.executor
         store = Vault(":memory:") if vault is None else vault
         store.upsert(dataset.entries)
+        store.set_languages(dataset.language)
         return cls(dataset, store, choose_embedder(dataset, embedder), embedder, workers)
 
     def about(self, change: Callable[[Dataset], Dataset]) -> Workspace:
@@ -231,7 +232,7 @@ def choose_embedder(dataset: Dataset, requested: str) -> Embedder | None:
             )
         return recorded(dataset, model or models[0])
     try:
-        return LsaEmbedder.fit([render(EMBEDDED, entry) for entry in dataset.entries])
+        return LsaEmbedder.fit([render(EMBEDDED, entry) for entry in dataset.entries], dataset.language)
     except EmbedderError:
         if kind == "lsa":
             raise

@@ -68,9 +68,10 @@ def index_dataset(
         kinds, outside = _open_all(vault, embedder, asked)
         unopened = {name: _missing(vault, name) for name in _unopened(vault, kinds, outside)}
         changed, removed = _put_entries(vault, entries, prune)
+        vault.set_languages(dataset.language)
         for index in keyword_indexes(SYSTEMS.values()):
             vault.ensure_index(index)
-        vault.ensure_words(analyses(SYSTEMS.values()))
+        vault.ensure_words(analyses(SYSTEMS.values(), vault))
         embedded = _embed_all(vault, kinds, outside, config)
         count = vault.count()
         measured = {}
@@ -111,7 +112,7 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
         with vault.transaction():
             vault.rebuild_indexes(keyword_indexes(SYSTEMS.values()))
             vault.drop_words()
-            vault.ensure_words(analyses(SYSTEMS.values()))
+            vault.ensure_words(analyses(SYSTEMS.values(), vault))
             for space, _ in vault.spaces():
                 vault.drop_space(space)
             vault.drop_models()

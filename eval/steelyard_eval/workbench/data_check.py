@@ -112,8 +112,14 @@ def checked(
         report = check(folder) if taken else report
         said = _changes(report, taken)
         more = {"accepted": taken, "changes": [*said]}
+    if report.dataset and report.dataset.queries and not report.faults:
+        from steelyard_eval.explain.known_items import MAX_ENTRIES, dead_retrievers  # with all that searches
+
+        if len(report.dataset.entries) <= MAX_ENTRIES:
+            more["retrievers"] = list(map(say, dead_retrievers(report.dataset)))
+            said += (f"note: {text}" for text in more["retrievers"])
     if known_items and report.dataset:
-        from steelyard_eval.explain.known_items import ask_known_items  # with all that searches
+        from steelyard_eval.explain.known_items import ask_known_items
 
         more["known_items"] = ask_known_items(report.dataset, current, embedder=embedder, seed=seed)
         said.append(more["known_items"]["sentence"])

@@ -140,7 +140,7 @@ class TestDoctor:
             ids = [f"e{at:03d}" for at in range(128)]
             vault.upsert(Entry(id_, text="token") for id_ in ids)
             vault.put_vectors(Space("m", "text", "{text}"), ids, np.ones((128, 4096), np.float32))
-            vault.ensure_words(analyses([find_system("bm25")]))
+            vault.ensure_words(analyses([find_system("bm25")], vault))
             vault.upsert([Entry("b")])
         value = diagnose([str(path)]).rows[-1].value
         assert value.startswith("129 entries; vectors of") and value.endswith("changes since: 1")

@@ -24,7 +24,8 @@ from steelyard.live import search as live_search
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation, read_entry
 from steelyard.memory.query import Filters, Query, clean_query, valid_at, visible_to
-from steelyard.memory.text import STOP_WORDS, content, terms
+from steelyard.memory.text import content, terms
+from steelyard.memory.words import STOP_WORDS
 from steelyard.retrievers.kinds import words_or
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system

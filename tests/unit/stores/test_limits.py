@@ -107,7 +107,7 @@ def test_a_vault_file_that_finds_no_room_for_vectors_says_so(tmp_path):
 
 def test_the_words_of_two_thousand_entries_are_stored_and_of_fewer_are_not(tmp_path):
     entries = [Entry(f"e{at}", text="token") for at in range(2_000)]
-    [own] = analyses([find_system("bm25")])
+    [own] = analyses([find_system("bm25")], Vault(":memory:"))
     with Vault(tmp_path / "vault", create=True) as vault:
         for some, stored in ((entries[:-1], 0), (entries[-1:], 1)):
             vault.upsert(some)

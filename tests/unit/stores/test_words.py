@@ -75,7 +75,7 @@ def test_random_writes_leave_the_lists_of_a_vault_that_is_counted_anew(tmp_path,
         first.upsert(entries(rng, names[:30]))
         for at in range(6):
             writer, reader = (first, second) if at % 2 else (second, first)
-            writer.ensure_words(analyses([BM25, SOLERI, JS, MOLTNET]))
+            writer.ensure_words(analyses([BM25, SOLERI, JS, MOLTNET], writer))
             assert list(found(reader)) == list(anew(reader))
             some = [str(name) for name in rng.choice(names, size=int(rng.integers(1, 6)), replace=False)]
             writer.delete(some[:2])
@@ -87,7 +87,7 @@ def test_random_writes_leave_the_lists_of_a_vault_that_is_counted_anew(tmp_path,
 def test_a_new_process_reads_what_is_stored(tmp_path, always, monkeypatch):
     with Vault(tmp_path / "vault", create=True) as vault:
         vault.upsert(entries(np.random.default_rng(0), [f"e{at}" for at in range(30)]))
-        vault.ensure_words(analyses([BM25]))
+        vault.ensure_words(analyses([BM25], vault))
         before = Bm25Retriever(vault).retrieve(Query("token cache"), 9)
         vault.upsert([Entry("new", text="token token cache")])
     with Vault(tmp_path / "vault") as vault:
@@ -103,7 +103,7 @@ def test_a_word_is_counted_as_often_as_it_occurs_when_it_is_stored(tmp_path, alw
     """Small counts take a byte each in the file."""
     with Vault(tmp_path / "vault", create=True) as vault:
         vault.upsert([Entry("a", text="token " * often), Entry("b", text="cache")])
-        vault.ensure_words(analyses([BM25]))
+        vault.ensure_words(analyses([BM25], vault))
         counted = vault.counted(BM25.reading.bm25_words.analysis, EVERYTHING)
         assert len(vault.word_indexes()) == 1
         assert counted.posting("token").counts.tolist() == [often]
@@ -121,7 +121,7 @@ def test_a_search_goes_on_while_another_process_writes(tmp_path, always):
 def test_words_that_are_counted_anew_meanwhile_are_an_error_and_never_a_shorter_list(tmp_path, always):
     with Vault(tmp_path / "vault", create=True) as first, Vault(tmp_path / "vault") as second:
         first.upsert(entries(np.random.default_rng(0), [f"e{at}" for at in range(9)]))
-        first.ensure_words(analyses([BM25]))
+        first.ensure_words(analyses([BM25], first))
         counted = first.counted(BM25.reading.bm25_words.analysis, EVERYTHING)
         second.drop_words()
         with pytest.raises(VaultError, match="during the search; search again"):
@@ -145,10 +145,10 @@ def test_the_fields_that_are_read_are_all_that_the_texts_need():
     texts = {"why": "w", "impact": "i", "context": "c", "details": "d", "uri": "u", "category": "g"}
     full = Entry("id", "t", "x", tags=("a", "b"), **texts)
     for system in (BM25, SOLERI, JS, MOLTNET):
-        for own in analyses([system]):
+        for own in analyses([system], Vault(":memory:")):
             part = Entry("id", **{name: getattr(full, name) for name in own.fields if name != "id"})
             assert own.read(part) == own.read(full)
-    assert len(analyses([BM25, SOLERI, JS, MOLTNET])) == 4
+    assert len(analyses([BM25, SOLERI, JS, MOLTNET], Vault(":memory:"))) == 4
 
 
 class Store:

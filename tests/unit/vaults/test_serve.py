@@ -162,7 +162,7 @@ def entries(tmp_path_factory):
         made.upsert(read_entry(row)[0] for row in SAMPLES["entries"])
         for index in keyword_indexes(SYSTEMS.values()):
             made.ensure_index(index)
-        made.ensure_words(analyses(SYSTEMS.values()))
+        made.ensure_words(analyses(SYSTEMS.values(), made))
     return str(path)
 
 

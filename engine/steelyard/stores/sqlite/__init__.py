@@ -14,11 +14,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from steelyard.base.errors import ConfigError
+from steelyard.base.errors import ConfigError, quote
 from steelyard.base.extensions import extension
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import EVERY_FIELD, Entry, linked_ids, naming
 from steelyard.memory.query import EVERYTHING, SUPERSEDED, Filters
+from steelyard.memory.words import STEMMERS
 from steelyard.stores.base import Edge, ReadableStore, RevisionCache, Space, is_address
 from steelyard.stores.sqlite.guard import MEMORY, NULL, REAL, ROWS, TEXT
 from steelyard.stores.sqlite.keywords import KeywordTables
@@ -75,6 +76,7 @@ class Vault(KeywordTables, NearestSearch, ReadableStore):
         with self._steady():
             copy = VisiblePart(MEMORY)
             copy.add_rows(self.rows(admitted))
+            copy.set_languages(self.languages())
             for space, _ in self.spaces():
                 ids, matrix = self.vectors(space, admitted)
                 if ids:
@@ -158,6 +160,19 @@ class Vault(KeywordTables, NearestSearch, ReadableStore):
         read = "SELECT e.source, e.target, e.type, e.strength FROM json_each(?1) j JOIN edges e"
         sql = f"{read} ON e.source = j.value UNION {read} ON e.target = j.value ORDER BY 1, 2, 3, 4"
         return [Edge(*row) for row in self._db.run(sql, (json.dumps(list(ids)),), (TEXT, TEXT, TEXT, REAL | NULL))]
+
+    def languages(self) -> tuple[str, ...]:
+        [(told,)] = self._db.run("SELECT value FROM meta WHERE key = 'languages'", (), (TEXT,)) or [("",)]
+        if unknown := set(told.split()) - set(STEMMERS):
+            raise damaged(self.path, f"the language {quote(min(unknown))} is unknown")
+        return tuple(told.split())
+
+    def set_languages(self, languages: Sequence[str]) -> None:
+        """Say which languages the entries are in; none where their words are to tell."""
+        if tuple(languages) != self.languages():
+            with self.transaction():
+                self._db.run("INSERT OR REPLACE INTO meta VALUES('languages', ?)", (" ".join(languages),))
+                self._revise()
 
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         condition, values = where(filters)

@@ -1,0 +1,189 @@
+"""The words of texts of every language, and of code, and in which language a text is.
+
+A word is a run of letters, digits and marks (UAX #29 without its rules for punctuation), in NFC and small letters.
+Where a script puts no blanks between words, it is an overlapping pair of letters, as Lucene's CJKAnalyzer makes
+them. Words of other scripts than Latin are stemmed by the language of their script; Latin ones by that of the
+text, which its stop words tell. Stemmers and stop words are Snowball's; English has the 33 of Lucene.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from importlib import resources
+from itertools import pairwise
+from typing import Any
+
+import Stemmer
+
+STOP_WORDS = frozenset(
+    """a an and are as at be but by for if in into is it no not of on or such that the their then there these
+    they this to was will with""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+)
+"""The 33 English stop words of Lucene's standard analyzer."""
+ENGLISH = ("english",)
+STEMMERS = tuple(name for name in Stemmer.algorithms() if "porter" not in name)
+BY_SCRIPT = {
+    "CYRILLIC": "russian",
+    "ARABIC": "arabic",
+    "DEVANAGARI": "hindi",
+    "GREEK": "greek",
+    "ARMENIAN": "armenian",
+    "TAMIL": "tamil",
+}
+"""The language by which the words of a script are stemmed, by the first word of the names of its letters."""
+
+_PROGRAMMERS = r"(?<!\w)(?:[cC]\+\+|[cCfF]#(?!\w)|\.(?:net|NET|Net)(?!\w))"
+"""Words of programmers that letters alone do not spell."""
+_ASCII = {
+    False: re.compile(rf"{_PROGRAMMERS}|\w\w+"),
+    True: re.compile(rf"{_PROGRAMMERS}|\w+"),
+}
+_VOWEL_POINTS = re.compile(
+    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u093c]"
+)
+"""Marks of Hebrew, Arabic and Hindi, and the stroke that only stretches a word: most people write without them."""
+_WIDTHS = re.compile("[\uff01-\uffef]+")
+"""Letters of full and half width."""
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003fffd"
+)
+"""Thai, Lao, Burmese, Khmer, kana, Han, Hangul: no blank parts the words, or endings stick to them."""
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+"""The parts of an identifier: getUserById, deploy_pipeline, HTTPServer, parseURL2."""
+_TURKISH = str.maketrans({"I": "\u0131", "\u0130": "i"})
+MIN_HITS = 2
+"""Stop words of a language that a text holds at least, more than of any other, where it is of that language."""
+MIN_SHARE = 0.02
+"""The least share of the texts, of those whose language was told, that makes it a language of a memory."""
+
+
+@cache
+def _scripts(one_letter: bool) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Patterns of words, of runs without blanks, and of their letters; marks stay with the letter before them."""
+    scanned = (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))
+    marks = "".join(chr(code) for code in scanned if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+    letter = rf"[{_UNSPACED}][{marks}\u200c\u200d]*"
+    word = rf"{_PROGRAMMERS}|\w[\w{marks}\u200c\u200d]{'*' if one_letter else '+'}|[{_UNSPACED}]"
+    return re.compile(word), re.compile(rf"((?:{letter})+)"), re.compile(letter)
+
+
+@cache
+def stop_words(language: str) -> frozenset[str]:
+    """The stop words of a language; none where Snowball has no list."""
+    return STOP_WORDS if language == "english" else stop_lists().get(language, frozenset())
+
+
+@cache
+def stop_lists() -> dict[str, frozenset[str]]:
+    """Snowball's lists by language, which PostgreSQL distributes; English ones tell the language alone."""
+    text = resources.files("steelyard.memory").joinpath("stop_words.json").read_text(encoding="utf-8")
+    return {language: frozenset(words.split()) for language, words in json.loads(text).items()}
+
+
+@cache
+def _languages_of_words() -> dict[str, tuple[str, ...]]:
+    """The languages of which a word is a stop word."""
+    known: dict[str, tuple[str, ...]] = {}
+    for language, words in stop_lists().items():
+        for word in words:
+            known[word] = (*known.get(word, ()), language)
+    return known
+
+
+def language_of(text: str, among: Sequence[str] = ()) -> str:
+    """The language whose stop words a text of Latin letters holds, of those `among` or of all.
+
+    Empty where there are too few, or as many of two languages.
+
+    >>> language_of("Die Sicherung liegt auf dem Server und wird nachts geschrieben")
+    'german'
+    """
+    known, hits = _languages_of_words(), Counter[str]()
+    for word in re.findall(r"[^\W\d_]+", text.lower()):
+        hits.update(language for language in known.get(word, ()) if not among or language in among)
+    (first, most), (_, second) = [*hits.most_common(2), ("", 0), ("", 0)][:2]
+    return first if most >= MIN_HITS and most > second else ""
+
+
+def languages_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """The languages of a memory's Latin texts, the most common first; English where nothing tells."""
+    counts = Counter(language for text in texts if (language := language_of(text)))
+    least = MIN_SHARE * counts.total()
+    order = sorted(counts, key=lambda language: (-counts[language], language))
+    return tuple(language for language in order if counts[language] >= least) or ENGLISH
+
+
+@cache
+def stemmer(language: str) -> Any:  # noqa: ANN401 -- a bound method of C
+    """The function that stems a word of a language."""
+    return lru_cache(200_000)(Stemmer.Stemmer(language, 0).stemWord)
+
+
+@lru_cache(200_000)
+def by_script(word: str) -> str:
+    """The language of the script of a word; empty for Latin, and where Snowball has none."""
+    return "" if word.isascii() else BY_SCRIPT.get(unicodedata.name(word[0], "").partition(" ")[0], "")
+
+
+def ngrams(word: str, size: int) -> list[str]:
+    """The runs of so many letters of a word, or the whole of a shorter one."""
+    return [word[i : i + size] for i in range(max(1, len(word) - size + 1))]
+
+
+def split(text: str, one_letter: bool = False, identifiers: str = "whole", language: str = "") -> list[str]:
+    """Split a text into words in small letters.
+
+    A run of a script that puts no blanks between words gives overlapping pairs of letters; a letter that stands
+    alone there is a word.
+
+    >>> split("The C++ tokens of getUserById", identifiers="both")
+    ['the', 'c++', 'tokens', 'of', 'getuserbyid', 'get', 'user', 'by', 'id']
+    """
+    if text.isascii():
+        if identifiers == "whole" and language != "turkish":
+            return _ASCII[one_letter].findall(text.lower())
+        return [w for found in _ASCII[one_letter].findall(text) for w in parts(found, identifiers, language)]
+    pattern, run, letter = _scripts(one_letter)
+    text = _WIDTHS.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
+    text = _VOWEL_POINTS.sub("", unicodedata.normalize("NFC", text))
+    found: list[str] = []
+    for part in (part for word in pattern.findall(text) for part in run.split(word)):
+        if run.fullmatch(part):
+            letters = letter.findall(part)
+            found += map("".join, pairwise(letters)) if len(letters) > 1 else letters
+        elif part:
+            found += parts(part, identifiers, language)
+    return found
+
+
+def parts(word: str, identifiers: str, language: str = "") -> list[str]:
+    """A word in small letters: whole, the parts of an identifier, or both."""
+    small = (word.translate(_TURKISH) if language == "turkish" else word).lower().replace("i\u0307", "i")
+    pieces = _PARTS.findall(word) if identifiers != "whole" and word.isascii() else []
+    several = [piece.lower() for piece in pieces if len(piece) > 1]
+    if not several or several == [small]:
+        return [small]
+    return [small, *several] if identifiers == "both" else several
+
+
+def spaced(text: str) -> list[str]:
+    """The words between blanks and punctuation in small letters, in NFC, whatever their script."""
+    if text.isascii():
+        return _ASCII[False].findall(text.lower())
+    return _scripts(False)[0].findall(unicodedata.normalize("NFC", text).lower())
+
+
+def unique_words(text: str) -> list[str]:
+    """List the lower-cased words between blanks, each once; stop words only if there are no others.
+
+    >>> unique_words("Rotate the token, rotate!")
+    ['rotate', 'token']
+    """
+    found = list(dict.fromkeys(spaced(text)))
+    return [word for word in found if word not in STOP_WORDS] or found

@@ -1,0 +1,62 @@
+"""The analysis of texts: how they become the words that our own retrievers count, as its options say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from steelyard.memory.words import ENGLISH, STEMMERS, by_script, language_of, ngrams, split, stemmer, stop_words
+from steelyard.node import Node, opt
+
+_STEMS, _WAYS = ("auto", "none", *STEMMERS), ("whole", "both", "split")
+
+
+@dataclass(frozen=True)
+class Analysis(Node):
+    """How texts are split into words; `languages` are those of the memory's Latin texts."""
+
+    words: str = opt("content", kind="word", words=("content", "all"), text="All, or those that are no stop words")
+    stem: str = opt("auto", kind="word", words=_STEMS, text="One of Snowball's, or that of each text's language")
+    identifiers: str = opt(
+        "whole", kind="word", words=_WAYS, tried=_WAYS[1:], text="getUserById as one word, as its parts, or both"
+    )
+    ngrams: int = opt(0, low=0, high=8, integer=True, tried=(3, 4), text="Letters of the runs of a word; 0: stems")
+    languages: tuple[str, ...] = ENGLISH
+
+    def entry(self, text: str) -> list[str]:
+        """The words of an entry, by its own language.
+
+        >>> Analysis().entry("The tokens are rotating, JWT-style"), Analysis().entry("密钥轮换")
+        (['token', 'rotat', 'jwt', 'style'], ['密钥', '钥轮', '轮换'])
+        """
+        return self._terms(text, self._language(text))
+
+    def query(self, text: str) -> list[str]:
+        """The words of a query, which may be in any language of the memory: the stems of each."""
+        own = self._language(text)
+        found = self._terms(text, own)
+        for other in self.languages if self.stem == "auto" else ():
+            if other != own:
+                known = {*found, *stop_words(own)}
+                found += [term for term in self._terms(text, other) if term not in known]
+        return found
+
+    def _language(self, text: str) -> str:
+        """Which language's stemmer and stop words serve for a text."""
+        if self.stem != "auto":
+            return self.stem
+        return (len(self.languages) > 1 and language_of(text, self.languages)) or self.languages[0]
+
+    def _terms(self, text: str, language: str) -> list[str]:
+        """What is counted of a text in a language."""
+        found = split(text, self.words == "all", self.identifiers, language)
+        if self.words != "all":
+            stops = stop_words("english" if language == "none" else language)
+            found = [word for word in found if word not in stops and word not in stop_words(by_script(word))]
+        if self.ngrams:
+            return [gram for word in found for gram in ngrams(word, self.ngrams)]
+        if self.stem == "none":
+            return found
+        stem = stemmer(language)
+        if self.stem != "auto" or text.isascii():
+            return list(map(stem, found))
+        return [stemmer(by_script(word) or language)(word) for word in found]
