@@ -172,6 +172,18 @@ def parts(word: str, identifiers: str, language: str = "") -> list[str]:
     return [small, *several] if identifiers == "both" else several
 
 
+def script_of(text: str) -> str:
+    """The script of most words of a text, as Unicode names its letters; empty without letters.
+
+    >>> script_of("密钥轮换 for Redis"), script_of("Größe")
+    ('cjk', 'latin')
+    """
+    if text.isascii():
+        return "latin" if any(map(str.isalpha, text)) else ""
+    names = (unicodedata.name(word[0], "").partition(" ")[0].lower() for word in split(text) if word[0].isalpha())
+    return next((script for script, _ in Counter(names).most_common(1)), "")
+
+
 def spaced(text: str) -> list[str]:
     """The words between blanks and punctuation in small letters, in NFC, whatever their script."""
     if text.isascii():

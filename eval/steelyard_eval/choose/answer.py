@@ -17,6 +17,7 @@ from steelyard_eval.choose.blockers import DRAWN
 from steelyard_eval.choose.choice import Decided, decide
 from steelyard_eval.choose.few_labels import UnlabelledAdvice
 from steelyard_eval.choose.rule import Ruling
+from steelyard_eval.common.configurations import written_name
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.export import TARGETS, expresses
 from steelyard_eval.measures.paired import MARGIN
@@ -81,6 +82,7 @@ def _called(config: SearchConfig | None) -> str:
         return say(Message("name_system", {"system": config.name.removesuffix(":documented")}))
     formula, strategy = describe_config(config), config.effective
     facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals)}
+    facts |= {"options": options} if (options := written_name(config).rstrip("]").partition("[")[2]) else {}
     return formula if len(formula) <= SHORT_FORMULA else say(Message("name_family", facts))
 
 

@@ -51,7 +51,7 @@ def result_of(decided: Decided, places: Sequence[Place], timed: bool = False) ->
     against = next((one for one in [picked.label if picked else today, *best] if one != today), None)
     sides = []
     if against is not None:
-        sides = categories(choice.queries, (today, against), primary[today], primary[against])
+        sides = categories(dataset, choice.queries, (today, against), primary[today], primary[against])
     answer = answer_of(decided, empty=not any(own.any() for own in primary.values()))
     answer = replace(answer, because=[*answer.because, *_beside(decided, rows, decision)])
     config = choice.current.config

@@ -188,7 +188,7 @@ def _measured(
     listed = [(label, partial(lists.__getitem__, label)) for label in best]
     by_query, entries = rows_by_query(dataset, queries, primary, listed)
     said = of_values(dataset, queries, values, metric, base, tests.values(), model)
-    sides = categories(queries, (base, best[1]), primary[base], primary[best[1]]) if challengers else []
+    sides = categories(dataset, queries, (base, best[1]), primary[base], primary[best[1]]) if challengers else []
     return replace(
         result,
         rows=rows,

@@ -18,6 +18,8 @@ from steelyard.base.arrays import Floats
 from steelyard.finish import Floor
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard.memory.text import content
+from steelyard.memory.words import script_of
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists_and_latency import BeforeThreshold, Made
 from steelyard_eval.datasets import Dataset
@@ -171,14 +173,30 @@ MIN_CATEGORY_QUERIES = 5
 COLUMNS = ["category", "queries", "before", "after", "difference", "p_by_category"]
 
 
-def categories(queries: Sequence[Query], sides: tuple[str, str], left: Floats, right: Floats) -> list[Table]:
+def scripts(dataset: Dataset, queries: Sequence[Query]) -> list[str | None]:
+    """Of each query its script and that of its first relevant entry, where they differ: ``latin, entry cjk``."""
+    entries = {entry.id: entry for entry in dataset.entries}
+    told: list[str | None] = []
+    for query in queries:
+        own, grades = script_of(query.text), dataset.qrels.get(query.id, {})
+        best = max(grades, key=lambda id_: grades[id_], default="")
+        other = script_of(content(entries[best])) if best in entries and grades[best] else own
+        told.append((own or "no letters") + (f", entry {other}" if other not in ("", own) else ""))
+    return told
+
+
+def categories(
+    dataset: Dataset, queries: Sequence[Query], sides: tuple[str, str], left: Floats, right: Floats
+) -> list[Table]:
     """Means and difference of two contenders (`sides`; float64[Q] each) by category, the largest category first.
 
-    Nothing with fewer than two categories. The p-values are corrected over them for the false discovery rate.
+    By script where no query has a category. Nothing with fewer than two of them. The p-values are corrected over
+    them for the false discovery rate.
     """
     groups: dict[str | None, list[int]] = defaultdict(list)
-    for at, query in enumerate(queries):
-        groups[query.category].append(at)
+    stated = any(query.category for query in queries)
+    for at, name in enumerate([query.category for query in queries] if stated else scripts(dataset, queries)):
+        groups[name].append(at)
     if len(groups) < 2:
         return []
     order = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0] or ""))

@@ -59,7 +59,7 @@ def undated(dataset: Dataset, configs: Sequence[SearchConfig]) -> Iterator[Messa
 
 DEAD = frozenset({"silent", "accidental"})
 """The keys of the notices on retrievers, which come before all others: without a retriever no verdict holds."""
-MIN_SILENT = 0.25
+MIN_SILENT = 0.1
 """The share of the queries for which a retriever finds nothing, from which on it is named."""
 MIN_QUERIES = 10
 """Labelled queries from which on it can be told that a retriever finds only by accident."""
@@ -78,7 +78,7 @@ def dead(
     for name in sorted((config.effective.retrievers & masked.columns.keys()) - DEPENDENT - SEPARATE_SIGNALS):
         silent = int((count_rows(masked, ~np.isnan(masked.columns[name])) == 0).sum())
         facts: dict[str, Fact] = {"labels": [label], "signal": name, "queries": count}
-        if silent >= max(1, MIN_SILENT * count):
+        if silent >= max(2, MIN_SILENT * count):
             yield Message("silent", {**facts, "silent": silent})
         elif measure is not None and count >= MIN_QUERIES and all(own):
             ranked = replay(masked, config.with_strategy(parse_strategy(name))).ranked

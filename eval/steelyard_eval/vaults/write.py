@@ -265,8 +265,11 @@ def _renew(vault: Vault, known: _Fit | None, config: SearchConfig | None = None)
 
 def _fitted(vault: Vault, known: _Fit | None) -> _Fit:
     texts = [render(EMBEDDED, entry) for entry in vault.entries()]
-    digest = sha256(json.dumps(texts).encode()).hexdigest()
-    return known if known is not None and known.texts == digest else _Fit(LsaEmbedder.fit(texts), digest)
+    languages = vault.languages()
+    digest = sha256(json.dumps([texts, languages] if languages else texts).encode()).hexdigest()
+    return (
+        known if known is not None and known.texts == digest else _Fit(LsaEmbedder.fit(texts, languages), digest)
+    )
 
 
 def _spaces(vault: Vault, embedder: Embedder, config: SearchConfig | None = None) -> list[Space]:

@@ -54,7 +54,10 @@ DECIDED = {
     "keep_nothing_found": f"Keep {_NAME}: no candidate finds a relevant entry for any query.",
 }
 
-NAMES = {"name_system": "{system} with new weights", "name_family": "a {family} of {signals:and}"}
+NAMES = {
+    "name_system": "{system} with new weights",
+    "name_family": "a {family} of {signals:and}<< with {options}>>",
+}
 """What a person calls what was chosen."""
 
 _LEAD = (
