@@ -246,11 +246,11 @@ def dims(config: SearchConfig) -> int | None:
 
 
 ANALYZERS = {
-    "identifiers": "{written}: words are split at the parts of identifiers; there by the filter word_delimiter_graph, "
+    "identifiers": "{written}: words are split at the parts of identifiers; by the filter word_delimiter_graph, "
     "for both with preserve_original (Elasticsearch, OpenSearch), elsewhere before a text is indexed",
     "ngrams": "{written}: a word is its runs of so many letters; there by an ngram tokenizer (Elasticsearch, "
     "OpenSearch), match: gram (Vespa), the tokenization trigram for 3 (Weaviate), pg_trgm for 3 (PostgreSQL)",
-    "stem": "{written}: the analyzer of that language (Elasticsearch, OpenSearch), the field's language (Vespa), the "
+    "stem": "{written}: the analyzer of that language (Elasticsearch, OpenSearch), the language of Vespa, the "
     "text search configuration (PostgreSQL); Weaviate and Qdrant stem nothing",
     "words": "{written}: stop words count, so the index must not remove them",
 }
