@@ -184,18 +184,11 @@ def script_of(text: str) -> str:
     return next((script for script, _ in Counter(names).most_common(1)), "")
 
 
-def spaced(text: str) -> list[str]:
-    """The words between blanks and punctuation in small letters, in NFC, whatever their script."""
-    if text.isascii():
-        return _ASCII[False].findall(text.lower())
-    return _scripts(False)[0].findall(unicodedata.normalize("NFC", text).lower())
-
-
 def unique_words(text: str) -> list[str]:
-    """List the lower-cased words between blanks, each once; stop words only if there are no others.
+    """List the lower-cased words, each once; stop words only if there are no others.
 
     >>> unique_words("Rotate the token, rotate!")
     ['rotate', 'token']
     """
-    found = list(dict.fromkeys(spaced(text)))
+    found = list(dict.fromkeys(split(text)))
     return [word for word in found if word not in STOP_WORDS] or found

@@ -21,7 +21,7 @@ from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex, ReadableStore
 from steelyard.stores.postings import WordAnalyzer
 from steelyard.systems import cortex_mem, echovault, mem0, moltnet, soleri, spec_kit
-from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
+from steelyard.systems.base import OWN_INDEX, ResultForms, SearchSettings, System, shown_fields
 
 POOL = 100
 """The least depth of the baselines, and of the lists that custom strategies are fused from."""
@@ -33,7 +33,7 @@ def _baseline(name: str, strategy: str, retrievers: tuple[str, ...]) -> System:
         name=name,
         profile="documented",
         reading=Reading(
-            index=KeywordIndex("content", CONTENT, "porter unicode61"),
+            index=OWN_INDEX,
             recipe="{title}\n{text}",
             directory=cortex_mem.directory_of,
         ),

@@ -14,14 +14,17 @@ from steelyard.finish import Cut, Stage
 from steelyard.fusion import Expr
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import is_blank
+from steelyard.memory.text import CONTENT
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.retrievers.kinds import Reading, RetrieverConfig
-from steelyard.stores.base import COSINE
+from steelyard.stores.base import COSINE, KeywordIndex
 from steelyard.stores.federation import FederationRule
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
 
+OWN_INDEX = KeywordIndex("content", CONTENT, "steelyard")
+"""The full-text index of systems whose documents prescribe none."""
 SNIPPET = 120
 """How many characters of a text a scan shows."""
 SEMANTIC = ("always", "auto", "never")

@@ -12,10 +12,8 @@ from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Intent
-from steelyard.memory.text import CONTENT
 from steelyard.retrievers.kinds import Reading
-from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import ResultForms, SearchSettings, System
+from steelyard.systems.base import OWN_INDEX, ResultForms, SearchSettings, System
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
@@ -306,7 +304,7 @@ def shipped_rows_with_snippets(result: SearchResult, content: bool) -> list[dict
 DOCUMENTED = System(
     name="cortex_mem",
     reading=Reading(
-        index=KeywordIndex("content", CONTENT, "porter unicode61"),
+        index=OWN_INDEX,
         recipe="{title}\n{text}",
         directory=directory_of,
         classify=intent_of,

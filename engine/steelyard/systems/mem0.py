@@ -5,10 +5,8 @@ from __future__ import annotations
 from steelyard.base.fields import format_time
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Hit
-from steelyard.memory.text import CONTENT
 from steelyard.retrievers.kinds import Reading
-from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import ResultForms, SearchSettings, System
+from steelyard.systems.base import OWN_INDEX, ResultForms, SearchSettings, System
 
 AVERAGE = 256
 """The length that the keyword model of mem0's usual store takes as average, whatever the memories (fastembed)."""
@@ -24,9 +22,7 @@ def result(hit: Hit) -> dict[str, object]:
 
 DOCUMENTED = System(
     name="mem0",
-    reading=Reading(
-        index=KeywordIndex("content", CONTENT, "porter unicode61"), recipe="{title}\n{text}", valid_only=True
-    ),
+    reading=Reading(index=OWN_INDEX, recipe="{title}\n{text}", valid_only=True),
     searching=SearchSettings(
         strategy=parse_strategy("gated(vector, bm25, least=0.1)"),
         retrievers=("vector", "bm25"),

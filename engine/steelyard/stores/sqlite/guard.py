@@ -24,7 +24,7 @@ import apsw
 import sqlite_vec
 
 from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, quote, visible
-from steelyard.stores.sqlite.schema import TABLES, damaged
+from steelyard.stores.sqlite.schema import TABLES, damaged, tokenizing
 
 FIXED = frozenset(re.findall(r"CREATE (?:TABLE|INDEX|TRIGGER) (\w+)", "\n".join(TABLES)))
 """The names of what every vault holds."""
@@ -324,6 +324,7 @@ def _connection(path: str, name: str, flags: int) -> GuardedConnection:
         db.enable_load_extension(True)
         db.load_extension(sqlite_vec.loadable_path())
         db.enable_load_extension(False)
+        tokenizing(db)
         db.guard(path)
         db.execute("SELECT count(*) FROM sqlite_schema")  # reads the header, and changes nothing
         db.execute("PRAGMA synchronous = normal")

@@ -28,7 +28,7 @@ from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex, ScoredId
 from steelyard.stores.postings import Read, ScopedPostings, Segment, WordAnalyzer
 from steelyard.stores.sqlite.guard import TEXT
-from steelyard.stores.sqlite.schema import index_statements, where
+from steelyard.stores.sqlite.schema import index_statements, tokenizing, where
 from steelyard.stores.sqlite.words import FIELD, WordTables
 
 ENTRY = 64
@@ -186,14 +186,12 @@ class TokenPhrase(NamedTuple):
 def fts5_tokens(tokenizer: str, text: str) -> list[str]:
     """The tokens that FTS5 finds in a text.
 
-    Raises TokenError for one that it would cut, or where apsw cannot ask a tokenizer.
+    Raises TokenError for one that it would cut.
     """
     known: dict[str, Any] = _own.__dict__.setdefault("tokenizers", {})
     if tokenizer not in known:
         name, *arguments = tokenizer.split()
-        connection = apsw.Connection(":memory:")
-        if not hasattr(connection, "fts5_tokenizer"):
-            raise TokenError("this apsw has no tokenizers")
+        connection = tokenizing(apsw.Connection(":memory:"))
         known[tokenizer] = connection.fts5_tokenizer(name, arguments)
     raw = text.encode()
     tokens: list[str] = known[tokenizer](

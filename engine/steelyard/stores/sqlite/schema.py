@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from itertools import repeat
 from math import isfinite
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 import sqlite_vec
@@ -23,6 +23,7 @@ from steelyard.base.fields import END_OF_TIME, FIRST_TIME, LIST_FIELDS, NUMBER_F
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import EVERY_FIELD, Entry, Relation, check_entry
 from steelyard.memory.query import EVERYTHING, SUPERSEDED, Filters, Rule
+from steelyard.memory.words import by_script, split, stemmer
 from steelyard.stores.base import KeywordIndex
 
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised
@@ -99,6 +100,11 @@ def index_statements(index: KeywordIndex) -> tuple[str, ...]:
 def space_statement(number: int, dim: int) -> str:
     """What makes the table of a vector space."""
     return f"CREATE VIRTUAL TABLE vec_{number:d} USING vec0(embedding float[{dim:d}] distance_metric=cosine)"
+
+
+T = TypeVar("T", bound=apsw.Connection)
+FIRST_OTHER = "\u0370"
+"""The first letter beyond Latin."""
 
 
 def damaged(path: str, reason: object) -> VaultError:
@@ -353,10 +359,36 @@ _SEQUENCE = _Thing("table", "sqlite_sequence", "sqlite_sequence", "CREATETABLEsq
 """SQLite's own table for AUTOINCREMENT, which stays when the tables are gone that needed it."""
 
 
+def tokenizing(db: T) -> T:
+    """The connection, knowing the tokenizer of our own keyword indexes: it is what `KeywordIndex` calls steelyard.
+
+    ASCII text and Latin words have the tokens of ``porter unicode61``, words of other scripts those of `split`.
+    """
+
+    def made(connection: apsw.Connection, _: list[str]) -> Any:  # noqa: ANN401 -- a tokenizer of apsw
+        porter = connection.fts5_tokenizer("porter", ["unicode61"])
+
+        def tokens(text: bytes, flags: int, locale: str | None) -> Iterator[Any]:
+            if text.isascii():
+                yield from porter(text, flags, locale)
+                return
+            for word in split(text.decode("utf-8", "replace"), one_letter=True):
+                if word < FIRST_OTHER:
+                    yield from porter(word.encode(), flags, locale, include_offsets=False)
+                else:
+                    language = by_script(word)
+                    yield stemmer(language)(word) if language else word
+
+        return tokens
+
+    db.register_fts5_tokenizer("steelyard", made)
+    return db
+
+
 @lru_cache
 def _made(*statements: str) -> frozenset[_Thing]:
     """The objects that statements make, those of FTS5 and sqlite-vec for themselves included."""
-    db = apsw.Connection(":memory:")
+    db = tokenizing(apsw.Connection(":memory:"))
     db.enable_load_extension(True)
     db.load_extension(sqlite_vec.loadable_path())
     for statement in statements:
