@@ -105,7 +105,7 @@ def language_of(text: str, among: Sequence[str] = ()) -> str:
     'german'
     """
     known, hits = _languages_of_words(), Counter[str]()
-    for word in re.findall(r"[^\W\d_]+", text.lower()):
+    for word in re.findall(r"[^\W\d_]+", unicodedata.normalize("NFC", text).lower()):
         hits.update(language for language in known.get(word, ()) if not among or language in among)
     (first, most), (_, second) = [*hits.most_common(2), ("", 0), ("", 0)][:2]
     return first if most >= MIN_HITS and most > second else ""

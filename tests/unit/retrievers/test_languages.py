@@ -1,0 +1,162 @@
+"""Words of every language and of code, over tests/data/languages: what is found, and what says that nothing is."""
+
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+import steelyard_eval as sy
+from steelyard import Entry, Vault
+from steelyard.base.errors import ConfigError
+from steelyard.live.search import Searcher
+from steelyard.memory.words import language_of, languages_of
+from steelyard.stores.analysis import Analysis
+from steelyard.systems import find_system, keyword_indexes
+from steelyard_eval.candidates.settings import idle_options
+from steelyard_eval.explain.known_items import dead_retrievers
+
+FOLDER = Path(__file__).parents[2] / "data" / "languages"
+ROWS = {p.stem: [*map(json.loads, p.read_text("utf-8").splitlines())] for p in sorted(FOLDER.glob("*.jsonl"))}
+LANGUAGES = sorted(ROWS.keys() - {"mixed"})
+RECOMMENDED = {"code": "bm25[bm25.identifiers=both]", "he": "bm25[bm25.ngrams=3]"}
+"""What recommend chooses for bm25 where that is not its default."""
+
+
+def notes(*names):
+    """The entries of languages."""
+    return [Entry(r["id"], title=r["title"], text=r["text"]) for name in names for r in ROWS[name] if "title" in r]
+
+
+def asked(name):
+    """The queries of a language, with the ids of what is relevant."""
+    return [(row["query"], set(row["relevant"])) for row in ROWS[name] if "query" in row]
+
+
+def searching(entries, system="bm25"):
+    """What gives the ids that a system finds, best first."""
+    vault, found = Vault(":memory:"), find_system(system)
+    vault.upsert(entries)
+    for index in keyword_indexes([found]):
+        vault.ensure_index(index)
+    searcher = Searcher(vault, found.config(10), None)
+    return lambda text: [hit.entry.id for hit in searcher.search(text).hits]
+
+
+def share_found(search, queries):
+    """The share of the queries that have a relevant note among the first three."""
+    return sum(bool(set(search(text)[:3]) & relevant) for text, relevant in queries) / len(queries)
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return notes(*LANGUAGES)
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_bm25_as_recommended_finds_notes_of_each_language_alone_and_among_all(name, everything):
+    system = RECOMMENDED.get(name, "bm25")
+    alone = share_found(searching(notes(name), system), asked(name))
+    assert alone >= 0.8
+    assert share_found(searching(everything, system), asked(name)) >= alone - 0.05
+
+
+@pytest.mark.parametrize("name", ["zh", "ja", "th", "ar", "ru"])
+def test_full_text_search_of_our_own_reads_scripts_that_sqlite_cannot(name):
+    """FTS5's unicode61 takes a sentence without blanks for one word, and finds none of these queries' notes."""
+    assert share_found(searching(notes(name), "fts"), asked(name)) == 1
+
+
+def test_notes_in_other_languages_are_found_by_what_they_share(everything):
+    assert share_found(searching(everything), asked("mixed")) >= 0.9
+
+
+@pytest.mark.parametrize("name", ["ja", "ko", "hi", "ar", "he", "ru", "de", "fr", "tr"])
+def test_composition_and_case_change_no_list(name):
+    search, composed = searching(notes(name)), [text for text, _ in asked(name)]
+    for text in composed:
+        expected = search(text)
+        assert search(unicodedata.normalize("NFD", text)) == expected
+        if name in ("ru", "de", "fr"):  # in Turkish the small letter of I is another one than in English
+            assert search(text.upper().replace("SS", "ß") if name == "de" else text.upper()) == expected
+    decomposed = [Entry(e.id, title=unicodedata.normalize("NFD", e.title), text=e.text) for e in notes(name)]
+    assert [*map(searching(decomposed), composed)] == [*map(search, composed)]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Die Sicherung liegt auf dem Server und wird nachts geschrieben", "german"),
+        ("La sauvegarde est dans le dossier et elle est lue par le serveur", "french"),
+        ("rotate keys", ""),  # nothing tells
+    ],
+)
+def test_stop_words_tell_the_language(text, language):
+    assert language_of(text) == language
+    assert languages_of([text] * 3) == (language or "english",)
+
+
+def test_what_is_declared_comes_before_what_words_tell():
+    vault = Vault(":memory:")
+    vault.upsert([Entry("a", text="Häuser und Wälder"), Entry("b", text="Berge")])
+    searcher = Searcher(vault, find_system("bm25").config(10), None)
+    assert [hit.entry.id for hit in searcher.search("Haus").hits] == []  # one stop word tells no language
+    vault.set_languages(["german"])
+    assert [hit.entry.id for hit in searcher.search("Haus").hits] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "words"),
+    [  # by hand
+        ({}, "getUserById deploy_pipeline", ["getuserbyid", "deploy_pipelin"]),
+        (
+            {"identifiers": "split"},
+            "getUserById HTTPServer parse_url2",
+            ["get", "user", "id", "http", "server", "pars", "url"],
+        ),
+        ({"identifiers": "both", "stem": "none"}, "deploy_pipeline", ["deploy_pipeline", "deploy", "pipeline"]),
+        ({"ngrams": 3}, "key rotated", ["key", "rot", "ota", "tat", "ate", "ted"]),
+        ({"words": "all"}, "to be in R", ["to", "be", "in", "r"]),
+        ({"stem": "german"}, "die Schlüssel", ["schlussel"]),
+        ({}, "серверами ﾀｲﾑ", ["сервер", "タイ", "イム"]),
+    ],
+)
+def test_options_say_how_words_are_split(options, text, words):
+    assert Analysis(**options).entry(text) == words
+
+
+def test_a_query_of_stop_words_and_single_letters_is_searched_by_them():
+    search = searching(
+        [Entry("r", text="We plot in R"), Entry("b", text="To be or not to be"), Entry("c", text="x")]
+    )
+    assert (search("R"), search("to be or not to be")) == (["r"], ["b"])
+
+
+def test_options_are_refused_where_a_system_prescribes_its_words():
+    with pytest.raises(ConfigError, match="identifiers"):
+        searching(notes("code"), "spec_kit[bm25.identifiers=both]")("keys")
+    for wrong in ("bm25[bm25.identifiers=some]", "bm25[bm25.ngrams=9]", "bm25[bm25.ngrams=2.5]"):
+        with pytest.raises(ConfigError):
+            find_system(wrong)
+
+
+def test_options_are_tried_where_texts_have_use_for_them():
+    plain = [f"The token number {at} is rotated by the worker of the team" for at in range(40)]
+    assert idle_options(plain) == {"identifiers", "ngrams"}
+    assert idle_options([*plain, *(note.text for note in notes("code"))]) == {"ngrams"}
+    assert idle_options([note.text for note in notes("de")]) <= {"identifiers"}
+
+
+def test_a_retriever_that_finds_nothing_is_named_first(tmp_path):
+    for name, row in (("corpus", "title"), ("queries", "query")):
+        kept = [{**r, "text": r.get("query", r.get("text"))} for r in ROWS["th"] if row in r]
+        lines = (json.dumps({key: r[key] for key in ("id", "title", "text") if key in r}) for r in kept)
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    pairs = ((r["id"], id_) for r in ROWS["th"] for id_ in r.get("relevant", ()))
+    (tmp_path / "qrels.txt").write_text("".join(f"{query} 0 {id_} 1\n" for query, id_ in pairs))
+    (tmp_path / "dataset.json").write_text('{"name": "th", "system": "echovault"}')
+    bench = sy.load(tmp_path)
+    first = bench.compare(["bm25", "echovault"]).result.notices[0]
+    assert (first.key, first.facts["signal"], first.facts["labels"]) == ("silent", "fts", ["echovault"])
+    assert bench.recommend().result.notices[0].key == "silent"
+    assert [notice.facts["signal"] for notice in dead_retrievers(bench.dataset)] == ["fts"]
