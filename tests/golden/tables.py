@@ -187,7 +187,7 @@ class Table:
 
     def context(self, row):
         """Retrieve a context: its ids in order, those without a score, and how many pass the filters."""
-        spy, usual = self.embedder(row), self.system.contexts
+        spy, usual = self.embedder(row), self.system
         how = {"semantic": usual.semantic, "topup_recent": usual.topup_recent} | row.get("how", {})
         hits, total = self.searcher(row, spy).context(row["query"], Filters.of(row.get("filters", {})), **how)
         assert (ids(hits), [hit.rank for hit in hits]) == (row["ids"], [*range(1, len(hits) + 1)])
@@ -207,9 +207,7 @@ class Table:
         assert find_system(self.system.name) is self.system
         config = self.system.config(row.get("limit"))
         assert {name: CONFIGURED[name](config) for name in row["is"]} == row["is"]
-        assert {name: getattr(self.system.contexts, name) for name in row.get("contexts", ())} == row.get(
-            "contexts", {}
-        )
+        assert {name: getattr(self.system, name) for name in row.get("contexts", ())} == row.get("contexts", {})
 
     def call(self, row):
         """A pure function of a query or another text."""

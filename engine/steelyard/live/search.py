@@ -301,7 +301,7 @@ class Searcher:
         filters and are not repeated. `semantic` and `topup_recent` are as in `ContextConfig`; by default those of
         the configuration, else the system's own. Source: EchoVault's document, context retrieval.
         """
-        usual, configured, limit = self.system.contexts, self.config.context, self.config.limit
+        usual, configured, limit = self.system, self.config.context, self.config.limit
         choices = (usual.no_query(text) or topup_recent, configured.topup_recent, usual.topup_recent)
         topup = next(choice for choice in choices if choice is not None)
         hits: list[Hit] = []

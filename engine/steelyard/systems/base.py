@@ -127,18 +127,6 @@ class ResultForms:
         return shown | {"content": self.content(hit.entry)} if content and self.content else shown
 
 
-@dataclass(frozen=True)
-class Contexts:
-    """How a system assembles a context: relevant entries, filled up with recent ones."""
-
-    semantic: str = "always"
-    """When the search for relevant entries may use vectors."""
-    topup_recent: bool = False
-    """Whether recent entries are added when the search finds fewer than the limit."""
-    no_query: Callable[[str], bool] = is_blank
-    """Whether a text counts as no query, so that the context is the newest entries."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class System:
     """One system under one profile."""
@@ -150,7 +138,12 @@ class System:
     reading: Reading
     searching: SearchSettings
     showing: ResultForms
-    contexts: Contexts = field(default_factory=Contexts)
+    semantic: str = "always"
+    """When the search for the relevant entries of a context may use vectors."""
+    topup_recent: bool = False
+    """Whether recent entries fill a context up when the search finds fewer than the limit."""
+    no_query: Callable[[str], bool] = is_blank
+    """Whether a text counts as no query, so that a context is the newest entries."""
     federation: FederationRule = field(default_factory=FederationRule)
     adaptive: Mapping[str, Any] | None = None
     """The options of the rule by which its weights follow feedback; None when it documents none."""

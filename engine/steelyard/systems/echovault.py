@@ -14,7 +14,7 @@ from steelyard.memory.query import Filters
 from steelyard.memory.text import fts_quote
 from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import Contexts, ResultForms, SearchSettings, System, shown_fields
+from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
 
 FIELDS = ("title", "text", "why", "impact", "tags", "category", "project", "source")
 POINTER = ("id", "title", "category", "tags", "project", "source", "created_at", "has_details")
@@ -90,7 +90,8 @@ DOCUMENTED = System(
         filters={"vector": "after_cut"},
     ),
     showing=ResultForms(result),
-    contexts=Contexts(semantic="auto", topup_recent=True),
+    semantic="auto",
+    topup_recent=True,
 )
 
 SHIPPED = replace(
@@ -108,5 +109,5 @@ SHIPPED = replace(
     ),
     showing=ResultForms(present=row, scan=tool_result),
     # A text of blanks is a query, which is then refused.
-    contexts=replace(DOCUMENTED.contexts, no_query=lambda text: not text),
+    no_query=lambda text: not text,
 )
