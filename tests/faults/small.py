@@ -8,6 +8,7 @@ import apsw
 import sqlite_vec
 from click.testing import CliRunner
 
+from steelyard.stores.sqlite.schema import tokenizing
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.gate.baseline import SEAL
@@ -54,9 +55,10 @@ def answer(body, status="200 OK"):
 
 @contextmanager
 def loosened(path):
-    """A connection of somebody with another program: all that SQLite can be made to allow."""
+    """A connection of somebody else, who knows our tokenizer: all that SQLite can be made to allow."""
     db = apsw.Connection(str(path))
     try:
+        tokenizing(db)
         db.enable_load_extension(True)
         db.load_extension(sqlite_vec.loadable_path())
         db.create_collation("evil", lambda a, b: (a > b) - (a < b))

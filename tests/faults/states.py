@@ -20,6 +20,7 @@ from steelyard.feedback import line
 from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault, words
+from steelyard.stores.sqlite.schema import tokenizing
 from steelyard.systems import SYSTEMS, analyses, find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load as load_dataset
@@ -266,7 +267,7 @@ def _is_blank(path):
 @contextlib.contextmanager
 def looked_into(path):
     """A connection that may do what a vault's own may not."""
-    db = apsw.Connection(str(path))
+    db = tokenizing(apsw.Connection(str(path)))
     db.enable_load_extension(True)
     db.load_extension(sqlite_vec.loadable_path())
     yield db

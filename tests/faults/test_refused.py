@@ -144,7 +144,7 @@ REFUSED = [
         (asked("token", strategy, (1, 0, 0)), DimensionMismatchError, r"(?s)dimension 2.*returned 3.*--rebuild")
         for strategy in ("vector", "l2", "layered(1*l2)", "weighted_sum(1*fts, 1*cosine)")
     ),
-    (index_of_other_settings, VaultError, r"covers \[.title., .text.\].*asks for.*'porter unicode61'.*--rebuild"),
+    (index_of_other_settings, VaultError, r"covers \[.title., .text.\].*asks for.*'steelyard'.*--rebuild"),
     *(
         (partial(KeywordIndex, name, ("title",), tokenizer), ConfigError, "made; use small")
         for name, tokenizer in (

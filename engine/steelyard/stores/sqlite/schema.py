@@ -325,8 +325,9 @@ def tokenizing(db: T) -> T:
     ASCII text and Latin words have the tokens of ``porter unicode61``, words of other scripts those of `split`.
     """
 
-    def made(connection: apsw.Connection, _: list[str]) -> Any:  # noqa: ANN401 -- a tokenizer of apsw
-        porter = connection.fts5_tokenizer("porter", ["unicode61"])
+    def made(*_: object) -> Any:  # noqa: ANN401 -- a tokenizer of apsw
+        # One of the connection itself would hold it, and it would never end.
+        porter = apsw.Connection(":memory:").fts5_tokenizer("porter", ["unicode61"])
 
         def tokens(text: bytes, flags: int, locale: str | None) -> Iterator[Any]:
             if text.isascii():
