@@ -9,6 +9,7 @@ import shutil
 import sys
 import textwrap
 import time
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Protocol, TextIO, TypeVar
@@ -88,14 +89,14 @@ def grid(
     first is folded. In a file or a pipe every row is one line, unless it may be `most` columns wide.
     `words` has the word of `COLOURS` for cells that are no such word themselves.
     """
-    longest = [max((len(line[i]) for line in cells), default=0) for i in range(len(heads))]
-    widths = [max(len(head), size) for head, size in zip(heads, longest, strict=True)]
+    longest = [max((columns_of(line[i]) for line in cells), default=0) for i in range(len(heads))]
+    widths = [max(columns_of(head), size) for head, size in zip(heads, longest, strict=True)]
     pages = [(list(range(len(heads))), widths)]
     if most or not _unbounded():
         room = most or width()
         floor = [max(folded, NAMES * room // 100), *longest[1:keys], *[folded] * (len(heads) - keys)]
         least = [
-            max(size if numbers else min(size, fold), *map(len, head.split()), 0)
+            max(size if numbers else min(size, fold), *map(columns_of, head.split()), 0)
             for head, size, numbers, fold in zip(heads, longest, right, floor, strict=True)
         ]
         pages = _pages(widths, least, room, keys)
@@ -119,7 +120,7 @@ def wrapped(text: str, indent: int = 0) -> str:
 def step_text(what: str, command: str = "") -> str:
     """One thing to do; its command stands on one line, because a folded one cannot be pasted."""
     said = f"{what}: {command}" if what and command else what or command
-    if len(visible(said)) <= width() or not command:
+    if columns_of(visible(said)) <= width() or not command:
         return wrapped(said, INDENT)
     lead = f"{wrapped(what, INDENT)}:\n" if what else ""
     return f"{lead}{' ' * INDENT}{visible(command)}"
@@ -137,7 +138,7 @@ def folded(message: str, stream: TextIO | None = None) -> str:
 
 def _message(line: str) -> Iterator[str]:
     """A line of a message as the lines it takes: words, commands, and what follows on them."""
-    if len(line) <= width():
+    if columns_of(line) <= width():
         yield line
         return
     said, *others = COMMAND.split(line)
@@ -148,16 +149,45 @@ def _message(line: str) -> Iterator[str]:
             yield from _fold(f"  {words}".rstrip(), width(), "  ", whole=True)
 
 
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text without control characters takes."""
+    if text.isascii():  # the tables of Unicode take 20 ms to load
+        return len(text)
+    from apsw.unicode import text_width
+
+    return text_width(text)
+
+
+def start_of(text: str, most: int) -> str:
+    """What stands in the first `most` columns of a text, without part of a grapheme cluster."""
+    if text.isascii():
+        return text[: max(0, most)]
+    from apsw.unicode import text_width_substr
+
+    return text_width_substr(text, most)[1] if most > 0 else ""
+
+
+def isolated(text: str) -> str:
+    """The text with each run of right-to-left words isolated, so that what stands beside it keeps its place."""
+
+    def isolate(cell: re.Match[str]) -> str:
+        turned = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in cell[0])
+        return f"\u2068{cell[0]}\u2069" if turned else cell[0]
+
+    return text if text.isascii() else re.sub(r"\S+(?: \S+)*", isolate, text)
+
+
 def cut(text: str, most: int) -> str:
-    """The whole words at the start of a text that is longer than `most` characters, marked as a start.
+    """The whole words at the start of a text that is wider than `most` columns, marked as a start.
 
     >>> cut("sixteen letters!", 16), cut("seventeen letters", 16), cut("supercalifragilistic", 16)
     ('sixteen letters!', 'seventeen ...', 'supercalifra ...')
     """
-    if len(text) <= most:
+    if columns_of(text) <= most:
         return text
-    start = text[: max(0, most - 3)]
-    return f"{start.rpartition(' ')[0] or start[:-1]} ..."
+    start = start_of(text, most - 3)
+    words = start.rpartition(" ")[0] if text.isascii() else "".join([*_parts(start, most)][:-1]).rstrip()
+    return f"{words if 2 * columns_of(words) > most else start_of(text, most - 4)} ..."
 
 
 def brief(strategy: str) -> str:
@@ -201,18 +231,43 @@ def _lines(
         parts = []
         for cell, lines, width, numbers in zip(cells, folded, widths, right, strict=True):
             part = lines[line] if line < len(lines) else ""
-            padded = part.rjust(width) if numbers else part.ljust(width)
+            space = " " * (width - columns_of(part))
+            padded = f"{space}{part}" if numbers else f"{part}{space}"
             parts.append(with_colours(padded, words[cell]) if words and words.get(cell) in COLOURS else padded)
         yield "  ".join(parts).rstrip()
 
 
 def _fold(text: str, width: int, indent: str = "", *, whole: bool = False) -> list[str]:
-    if len(text) <= width:
+    if columns_of(text) <= width:
         return [text]
-    lines = textwrap.wrap(
-        text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=not whole
-    )
-    return lines or [""]
+    folding = Folding(width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=not whole)
+    return folding.wrap(text) or [""]
+
+
+class Folding(textwrap.TextWrapper):
+    """Folds by columns of a terminal; text without spaces where a line may end, if need be between clusters."""
+
+    def _split(self, text: str) -> list[str]:
+        words, room = super()._split(text), self.width - len(self.subsequent_indent)
+        parted = (_parts(word, room) if self.break_long_words else (word,) for word in words)
+        return [_Part(part) for parts in parted for part in parts]
+
+
+class _Part(str):
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return columns_of(str(self))
+
+
+def _parts(text: str, room: int) -> Iterator[str]:
+    if text.isascii():
+        yield text
+        return
+    from apsw.unicode import grapheme_iter, line_break_iter
+
+    for part in line_break_iter(text):
+        yield from [part] if columns_of(part) <= room else grapheme_iter(part)
 
 
 def _is_terminal(stream: object) -> bool:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
 from steelyard.base.errors import visible
+from steelyard_eval.common.console import columns_of, start_of
 
 TOO_FEW = "[too few queries]"
 """In place of an interval that tells nothing."""
 MISSING = "–"  # noqa: RUF001 -- a dash, as in any printed table
 
-_KEPT = "\u200c\u200d\xa0\u2009\u202f\u3000"
-"""Joiners, with which Persian and emoji are written, and spaces: harmless in a page, if not on a terminal."""
 _LETTER = r"[^\W_]"
 _MARKDOWN = (
     # Underscores inside a word, and brackets around numbers, mean nothing; the rest could start something.
@@ -40,7 +38,7 @@ def legible(text: str) -> str:
     >>> print(legible("red \x1b[31m, one\ntwo"))
     red \x1b[31m, one\ntwo
     """
-    return visible(text, _KEPT)
+    return visible(text)
 
 
 def markdown(text: str) -> str:
@@ -85,20 +83,13 @@ def tex(text: str) -> str:
 
 
 def clip(text: str, columns: int) -> str:
-    """Visible text cut to `columns`, an ellipsis at the cut; East Asian characters are two columns wide.
+    """Visible text cut to `columns` of a terminal, an ellipsis at the cut.
 
     >>> clip("weighted_sum", 9)
     'weighted…'
     """
     shown = legible(text)
-    widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in shown]
-    if sum(widths) <= columns:
-        return shown
-    end = used = 0
-    while used + widths[end] < columns:
-        used += widths[end]
-        end += 1
-    return shown[:end] + "…"
+    return shown if columns_of(shown) <= columns else f"{start_of(shown, columns - 1)}…"
 
 
 def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str:

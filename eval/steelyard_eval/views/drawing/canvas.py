@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from steelyard_eval.common.console import columns_of
 from steelyard_eval.common.formatting import clip, legible
 
 if TYPE_CHECKING:
@@ -85,9 +86,10 @@ def inches(text: str) -> float:
 
 def fitted(text: str, room: float) -> str:
     """A text cut to as many inches, an ellipsis at the cut."""
-    shown = legible(text)
-    while len(shown) > 1 and inches(shown) > room:
-        shown = clip(shown, len(shown) - 1) if not shown.endswith("…") else shown[:-2] + "…"
+    most = columns_of(shown := legible(text))
+    while most > 1 and inches(shown) > room:
+        most -= 1
+        shown = clip(text, most)
     return shown.replace("$", r"\$")
 
 
