@@ -95,8 +95,8 @@ function render({ model, el }) {
     parts.sliders = weights.map((name, at) => slider(name, at, top, step));
     parts.weights.replaceChildren(...parts.sliders.map((own) => own.row));
     parts.metric.textContent = controls.metric;
-    parts.about.textContent = `${controls.dataset}: ${controls.queries} queries to choose on`
-      + (controls.held_out ? `, ${controls.held_out} held out` : "");
+    parts.about.replaceChildren(make("bdi", {}, controls.dataset), `: ${controls.queries} queries to choose on`
+      + (controls.held_out ? `, ${controls.held_out} held out` : ""));
   }
 
   function slider(name, at, top, step) {
