@@ -11,7 +11,8 @@ from steelyard.config import SearchConfig
 from steelyard.embedders.embed import indexing_kind
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems.base import scan_result
-from steelyard_eval.common.console import Folding, columns_of, cut, table, width, with_colours, wrapped
+from steelyard_eval.common.console import cut, fold, table, width, with_colours, wrapped
+from steelyard_eval.common.formatting import columns_of
 
 INDENT = 13
 """The column at which the text below a hit begins, under its id."""
@@ -37,10 +38,11 @@ def _hit(hit: Hit, scan: bool) -> str:
     if scan:
         look = scan_result(hit)
         about = f"~{look['tokenEstimate']} tokens" + (f", {visible(look['type'])}" if look["type"] else "")
-        below = Folding(room).wrap(f"{about}: {visible(look['snippet'])}")
+        below = fold(f"{about}: {visible(look['snippet'])}", room)
     else:
         breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items())
-        below = [*Folding(room, max_lines=4, placeholder=" ...").wrap(visible(hit.entry.text)), breakdown]
+        lines = fold(visible(hit.entry.text), room)
+        below = [*lines[:3], cut(" ".join(lines[3:5]), room), breakdown]
     score = "     -" if hit.score is None else f"{hit.score:.4f}"
     place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
     head = f"{with_colours(place)}  {cut(visible(hit.entry.title), width() - columns_of(place) - 2)}".rstrip()

@@ -17,6 +17,7 @@ from typing import Protocol, TextIO, TypeVar
 import click
 
 from steelyard.base.errors import visible
+from steelyard_eval.common.formatting import columns_of, start_of
 
 WIDTH = 100
 """The width of text that goes to a file or a pipe; tables are not folded there."""
@@ -114,7 +115,7 @@ def grid(
 
 def wrapped(text: str, indent: int = 0) -> str:
     """Fold a text at the width of the terminal; lines after the first are indented by `indent`."""
-    return "\n".join(_fold(visible(text), width(), " " * indent))
+    return "\n".join(fold(visible(text), width(), " " * indent))
 
 
 def step_text(what: str, command: str = "") -> str:
@@ -142,29 +143,11 @@ def _message(line: str) -> Iterator[str]:
         yield line
         return
     said, *others = COMMAND.split(line)
-    yield from _fold(said.rstrip(" ("), width(), "  ", whole=True)
+    yield from fold(said.rstrip(" ("), width(), "  ", whole=True)
     for command, rest in zip(others[::2], others[1::2], strict=True):
         yield f"    {command}"
         if words := rest.lstrip(",;:.) "):
-            yield from _fold(f"  {words}".rstrip(), width(), "  ", whole=True)
-
-
-def columns_of(text: str) -> int:
-    """How many columns of a terminal a text without control characters takes."""
-    if text.isascii():  # the tables of Unicode take 20 ms to load
-        return len(text)
-    from apsw.unicode import text_width
-
-    return text_width(text)
-
-
-def start_of(text: str, most: int) -> str:
-    """What stands in the first `most` columns of a text, without part of a grapheme cluster."""
-    if text.isascii():
-        return text[: max(0, most)]
-    from apsw.unicode import text_width_substr
-
-    return text_width_substr(text, most)[1] if most > 0 else ""
+            yield from fold(f"  {words}".rstrip(), width(), "  ", whole=True)
 
 
 def isolated(text: str) -> str:
@@ -185,8 +168,7 @@ def cut(text: str, most: int) -> str:
     """
     if columns_of(text) <= most:
         return text
-    start = start_of(text, most - 3)
-    words = start.rpartition(" ")[0] if text.isascii() else "".join([*_parts(start, most)][:-1]).rstrip()
+    words, _, _ = start_of(text, most - 3).rpartition(" ")
     return f"{words if 2 * columns_of(words) > most else start_of(text, most - 4)} ..."
 
 
@@ -226,7 +208,7 @@ def _lines(
     cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], words: Mapping[str, str] | None = None
 ) -> Iterator[str]:
     """One row of a table as the lines it takes; cells that have a word are coloured by it."""
-    folded = [_fold(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    folded = [fold(cell, width) for cell, width in zip(cells, widths, strict=True)]
     for line in range(max(map(len, folded))):
         parts = []
         for cell, lines, width, numbers in zip(cells, folded, widths, right, strict=True):
@@ -237,37 +219,20 @@ def _lines(
         yield "  ".join(parts).rstrip()
 
 
-def _fold(text: str, width: int, indent: str = "", *, whole: bool = False) -> list[str]:
+def fold(text: str, width: int, indent: str = "", *, whole: bool = False) -> list[str]:
+    """Fold a text at so many columns; text that is not ASCII wherever Unicode lets a line end, unless `whole`."""
     if columns_of(text) <= width:
         return [text]
-    folding = Folding(width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=not whole)
-    return folding.wrap(text) or [""]
+    if whole or text.isascii():
+        lines = textwrap.wrap(
+            text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=not whole
+        )
+        return lines or [""]
+    from apsw.unicode import text_wrap
 
-
-class Folding(textwrap.TextWrapper):
-    """Folds by columns of a terminal; text without spaces where a line may end, if need be between clusters."""
-
-    def _split(self, text: str) -> list[str]:
-        words, room = super()._split(text), self.width - len(self.subsequent_indent)
-        parted = (_parts(word, room) if self.break_long_words else (word,) for word in words)
-        return [_Part(part) for parts in parted for part in parts]
-
-
-class _Part(str):
-    __slots__ = ()
-
-    def __len__(self) -> int:
-        return columns_of(str(self))
-
-
-def _parts(text: str, room: int) -> Iterator[str]:
-    if text.isascii():
-        yield text
-        return
-    from apsw.unicode import grapheme_iter, line_break_iter
-
-    for part in line_break_iter(text):
-        yield from [part] if columns_of(part) <= room else grapheme_iter(part)
+    body = text.lstrip(" ")
+    first, *others = map(str.rstrip, text_wrap(indent + body, width, hyphen="", combine_space=False))
+    return [text[: len(text) - len(body)] + first.removeprefix(indent), *others]
 
 
 def _is_terminal(stream: object) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from markupsafe import Markup, escape
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.console import columns_of, start_of
 
 TOO_FEW = "[too few queries]"
 """In place of an interval that tells nothing."""
@@ -80,6 +79,24 @@ def tex(text: str) -> str:
     0.3*bm25 \& min\_results
     """
     return "".join(_IN_TEX.get(character, character) for character in legible(text))
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text without control characters takes."""
+    if text.isascii():  # the tables of Unicode take 20 ms to load
+        return len(text)
+    from apsw.unicode import text_width
+
+    return text_width(text)
+
+
+def start_of(text: str, most: int) -> str:
+    """What stands in the first `most` columns of a text, without part of a grapheme cluster."""
+    if text.isascii():
+        return text[: max(0, most)]
+    from apsw.unicode import text_width_substr
+
+    return text_width_substr(text, most)[1] if most > 0 else ""
 
 
 def clip(text: str, columns: int) -> str:

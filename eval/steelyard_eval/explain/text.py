@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from steelyard.base.errors import quote, visible
 from steelyard.grammar import number_text
 from steelyard_eval.common.configurations import LIMIT, short_name
-from steelyard_eval.common.console import brief, columns_of, cut, grid, width, wrapped
+from steelyard_eval.common.console import brief, cut, grid, width, wrapped
+from steelyard_eval.common.formatting import columns_of
 from steelyard_eval.explain.document import (
     ChangeRecord,
     ExplainedView,

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from steelyard_eval.common.console import columns_of
-from steelyard_eval.common.formatting import clip, legible
+from steelyard_eval.common.formatting import clip, columns_of, legible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
