@@ -267,6 +267,12 @@ def test_on_paper_there_is_no_control(show, report):
     assert page.locator("#leaderboard table").is_visible()
 
 
+def test_a_text_has_the_direction_of_its_first_letter(show, tmp_path):
+    page = show(write(result(text="איפה הגיבוי?"), tmp_path)[0])
+    turned = "all => all.map((one) => getComputedStyle(one).direction)"
+    assert set(page.locator("#explorer .open bdi, #leaderboard tbody th").evaluate_all(turned)) == {"rtl"}
+
+
 def test_nothing_that_the_data_say_is_run(show, poisoned):
     page = show(poisoned)
     page.locator(".open").first.click()

@@ -150,17 +150,19 @@ def quote(value: object, width: int = 80) -> str:
 _COLOUR = re.compile(r"(\x1b\[(?:0|1|3[0-7]|9[0-7])m)")
 
 
-def visible(text: str, kept: str = "") -> str:
-    r"""The text on one line with nothing that moves a terminal: control and format characters escaped.
+_KEPT = "\u200c\u200d\xa0\u2009\u202f\u3000"
+"""Joiners, with which Persian, Hindi and emoji are written, and the spaces of some scripts."""
 
-    `kept` are such characters that stay as they are.
+
+def visible(text: str) -> str:
+    r"""The text on one line with nothing that moves a terminal: control and format characters escaped.
 
     >>> visible("red \x1b[31m\n")
     'red \\x1b[31m\\n'
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
+    return "".join(c if c.isprintable() or c in _KEPT else ascii(c)[1:-1] for c in text)
 
 
 def harmless(text: str, colours: bool = False) -> str:

@@ -21,6 +21,7 @@ import click
 from click.core import ParameterSource
 
 from steelyard.base.errors import harmless
+from steelyard_eval.common.console import isolated
 
 if TYPE_CHECKING:
     from steelyard_eval.views.frames import Answered
@@ -286,7 +287,7 @@ def put_answer(answered: Answered, *below: str) -> None:
 
 def show(text: str) -> None:
     """Print a text with control characters escaped."""
-    click.echo(harmless(text, colours=sys.stdout.isatty()))
+    click.echo(isolated(harmless(text, colours=True)) if sys.stdout.isatty() else harmless(text))
 
 
 def tell(text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from textwrap import wrap
 from typing import Any
 
 from steelyard.base.errors import ConfigError, quote, visible
@@ -12,7 +11,8 @@ from steelyard.config import SearchConfig
 from steelyard.embedders.embed import indexing_kind
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems.base import scan_result
-from steelyard_eval.common.console import cut, table, width, with_colours, wrapped
+from steelyard_eval.common.console import cut, fold, table, width, with_colours, wrapped
+from steelyard_eval.common.formatting import columns_of
 
 INDENT = 13
 """The column at which the text below a hit begins, under its id."""
@@ -38,13 +38,14 @@ def _hit(hit: Hit, scan: bool) -> str:
     if scan:
         look = scan_result(hit)
         about = f"~{look['tokenEstimate']} tokens" + (f", {visible(look['type'])}" if look["type"] else "")
-        below = wrap(f"{about}: {visible(look['snippet'])}", room)
+        below = fold(f"{about}: {visible(look['snippet'])}", room)
     else:
         breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items())
-        below = [*wrap(visible(hit.entry.text), room, max_lines=4, placeholder=" ..."), breakdown]
+        lines = fold(visible(hit.entry.text), room)
+        below = [*lines[:3], cut(" ".join(lines[3:5]), room), breakdown]
     score = "     -" if hit.score is None else f"{hit.score:.4f}"
     place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
-    head = f"{with_colours(place)}  {cut(visible(hit.entry.title), width() - len(place) - 2)}".rstrip()
+    head = f"{with_colours(place)}  {cut(visible(hit.entry.title), width() - columns_of(place) - 2)}".rstrip()
     return "\n".join([head, *(" " * INDENT + line for line in below if line)])
 
 

@@ -9,6 +9,7 @@ import shutil
 import sys
 import textwrap
 import time
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Protocol, TextIO, TypeVar
@@ -16,6 +17,7 @@ from typing import Protocol, TextIO, TypeVar
 import click
 
 from steelyard.base.errors import visible
+from steelyard_eval.common.formatting import columns_of, start_of
 
 WIDTH = 100
 """The width of text that goes to a file or a pipe; tables are not folded there."""
@@ -88,14 +90,14 @@ def grid(
     first is folded. In a file or a pipe every row is one line, unless it may be `most` columns wide.
     `words` has the word of `COLOURS` for cells that are no such word themselves.
     """
-    longest = [max((len(line[i]) for line in cells), default=0) for i in range(len(heads))]
-    widths = [max(len(head), size) for head, size in zip(heads, longest, strict=True)]
+    longest = [max((columns_of(line[i]) for line in cells), default=0) for i in range(len(heads))]
+    widths = [max(columns_of(head), size) for head, size in zip(heads, longest, strict=True)]
     pages = [(list(range(len(heads))), widths)]
     if most or not _unbounded():
         room = most or width()
         floor = [max(folded, NAMES * room // 100), *longest[1:keys], *[folded] * (len(heads) - keys)]
         least = [
-            max(size if numbers else min(size, fold), *map(len, head.split()), 0)
+            max(size if numbers else min(size, fold), *map(columns_of, head.split()), 0)
             for head, size, numbers, fold in zip(heads, longest, right, floor, strict=True)
         ]
         pages = _pages(widths, least, room, keys)
@@ -113,13 +115,13 @@ def grid(
 
 def wrapped(text: str, indent: int = 0) -> str:
     """Fold a text at the width of the terminal; lines after the first are indented by `indent`."""
-    return "\n".join(_fold(visible(text), width(), " " * indent))
+    return "\n".join(fold(visible(text), width(), " " * indent))
 
 
 def step_text(what: str, command: str = "") -> str:
     """One thing to do; its command stands on one line, because a folded one cannot be pasted."""
     said = f"{what}: {command}" if what and command else what or command
-    if len(visible(said)) <= width() or not command:
+    if columns_of(visible(said)) <= width() or not command:
         return wrapped(said, INDENT)
     lead = f"{wrapped(what, INDENT)}:\n" if what else ""
     return f"{lead}{' ' * INDENT}{visible(command)}"
@@ -137,27 +139,37 @@ def folded(message: str, stream: TextIO | None = None) -> str:
 
 def _message(line: str) -> Iterator[str]:
     """A line of a message as the lines it takes: words, commands, and what follows on them."""
-    if len(line) <= width():
+    if columns_of(line) <= width():
         yield line
         return
     said, *others = COMMAND.split(line)
-    yield from _fold(said.rstrip(" ("), width(), "  ", whole=True)
+    yield from fold(said.rstrip(" ("), width(), "  ", whole=True)
     for command, rest in zip(others[::2], others[1::2], strict=True):
         yield f"    {command}"
         if words := rest.lstrip(",;:.) "):
-            yield from _fold(f"  {words}".rstrip(), width(), "  ", whole=True)
+            yield from fold(f"  {words}".rstrip(), width(), "  ", whole=True)
+
+
+def isolated(text: str) -> str:
+    """The text with each run of right-to-left words isolated, so that what stands beside it keeps its place."""
+
+    def isolate(cell: re.Match[str]) -> str:
+        turned = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in cell[0])
+        return f"\u2068{cell[0]}\u2069" if turned else cell[0]
+
+    return text if text.isascii() else re.sub(r"\S+(?: \S+)*", isolate, text)
 
 
 def cut(text: str, most: int) -> str:
-    """The whole words at the start of a text that is longer than `most` characters, marked as a start.
+    """The whole words at the start of a text that is wider than `most` columns, marked as a start.
 
     >>> cut("sixteen letters!", 16), cut("seventeen letters", 16), cut("supercalifragilistic", 16)
     ('sixteen letters!', 'seventeen ...', 'supercalifra ...')
     """
-    if len(text) <= most:
+    if columns_of(text) <= most:
         return text
-    start = text[: max(0, most - 3)]
-    return f"{start.rpartition(' ')[0] or start[:-1]} ..."
+    words, _, _ = start_of(text, most - 3).rpartition(" ")
+    return f"{words if 2 * columns_of(words) > most else start_of(text, most - 4)} ..."
 
 
 def brief(strategy: str) -> str:
@@ -196,23 +208,31 @@ def _lines(
     cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], words: Mapping[str, str] | None = None
 ) -> Iterator[str]:
     """One row of a table as the lines it takes; cells that have a word are coloured by it."""
-    folded = [_fold(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    folded = [fold(cell, width) for cell, width in zip(cells, widths, strict=True)]
     for line in range(max(map(len, folded))):
         parts = []
         for cell, lines, width, numbers in zip(cells, folded, widths, right, strict=True):
             part = lines[line] if line < len(lines) else ""
-            padded = part.rjust(width) if numbers else part.ljust(width)
+            space = " " * (width - columns_of(part))
+            padded = f"{space}{part}" if numbers else f"{part}{space}"
             parts.append(with_colours(padded, words[cell]) if words and words.get(cell) in COLOURS else padded)
         yield "  ".join(parts).rstrip()
 
 
-def _fold(text: str, width: int, indent: str = "", *, whole: bool = False) -> list[str]:
-    if len(text) <= width:
+def fold(text: str, width: int, indent: str = "", *, whole: bool = False) -> list[str]:
+    """Fold a text at so many columns; text that is not ASCII wherever Unicode lets a line end, unless `whole`."""
+    if columns_of(text) <= width:
         return [text]
-    lines = textwrap.wrap(
-        text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=not whole
-    )
-    return lines or [""]
+    if whole or text.isascii():
+        lines = textwrap.wrap(
+            text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=not whole
+        )
+        return lines or [""]
+    from apsw.unicode import text_wrap
+
+    body = text.lstrip(" ")
+    first, *others = map(str.rstrip, text_wrap(indent + body, width, hyphen="", combine_space=False))
+    return [text[: len(text) - len(body)] + first.removeprefix(indent), *others]
 
 
 def _is_terminal(stream: object) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from markupsafe import Markup, escape
@@ -14,8 +13,6 @@ TOO_FEW = "[too few queries]"
 """In place of an interval that tells nothing."""
 MISSING = "–"  # noqa: RUF001 -- a dash, as in any printed table
 
-_KEPT = "\u200c\u200d\xa0\u2009\u202f\u3000"
-"""Joiners, with which Persian and emoji are written, and spaces: harmless in a page, if not on a terminal."""
 _LETTER = r"[^\W_]"
 _MARKDOWN = (
     # Underscores inside a word, and brackets around numbers, mean nothing; the rest could start something.
@@ -40,7 +37,7 @@ def legible(text: str) -> str:
     >>> print(legible("red \x1b[31m, one\ntwo"))
     red \x1b[31m, one\ntwo
     """
-    return visible(text, _KEPT)
+    return visible(text)
 
 
 def markdown(text: str) -> str:
@@ -84,21 +81,32 @@ def tex(text: str) -> str:
     return "".join(_IN_TEX.get(character, character) for character in legible(text))
 
 
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text without control characters takes."""
+    if text.isascii():  # the tables of Unicode take 20 ms to load
+        return len(text)
+    from apsw.unicode import text_width
+
+    return text_width(text)
+
+
+def start_of(text: str, most: int) -> str:
+    """What stands in the first `most` columns of a text, without part of a grapheme cluster."""
+    if text.isascii():
+        return text[: max(0, most)]
+    from apsw.unicode import text_width_substr
+
+    return text_width_substr(text, most)[1] if most > 0 else ""
+
+
 def clip(text: str, columns: int) -> str:
-    """Visible text cut to `columns`, an ellipsis at the cut; East Asian characters are two columns wide.
+    """Visible text cut to `columns` of a terminal, an ellipsis at the cut.
 
     >>> clip("weighted_sum", 9)
     'weighted…'
     """
     shown = legible(text)
-    widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in shown]
-    if sum(widths) <= columns:
-        return shown
-    end = used = 0
-    while used + widths[end] < columns:
-        used += widths[end]
-        end += 1
-    return shown[:end] + "…"
+    return shown if columns_of(shown) <= columns else f"{start_of(shown, columns - 1)}…"
 
 
 def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str:

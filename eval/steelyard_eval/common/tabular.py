@@ -27,7 +27,8 @@ class Tabular(ABC):
 
     def _repr_html_(self) -> str:
         """Return the table for a notebook; pandas escapes every text in it."""
-        return str(self.to_frame().to_html(index=False, max_rows=60, float_format="{:.4f}".format))
+        page = str(self.to_frame().to_html(index=False, max_rows=60, float_format="{:.4f}".format))
+        return page.replace("<td>", '<td dir="auto">')
 
     def save(self, path: str | Path) -> None:
         """Write the result to this file: `to_frame` as .parquet, else the JSON document.

@@ -11,6 +11,7 @@ from steelyard.base.errors import quote, visible
 from steelyard.grammar import number_text
 from steelyard_eval.common.configurations import LIMIT, short_name
 from steelyard_eval.common.console import brief, cut, grid, width, wrapped
+from steelyard_eval.common.formatting import columns_of
 from steelyard_eval.explain.document import (
     ChangeRecord,
     ExplainedView,
@@ -73,7 +74,7 @@ def _text(block: TextBlock) -> str:
     heads, rows = list(block.heads), [list(map(visible, row)) for row in block.rows]
     titles = [row.pop() for row in rows] if heads[-1] == TITLE else []
     table = _table(heads[: len(rows[0])], rows, block.keys)
-    room = width() - max(map(len, table.splitlines())) - 2
+    room = width() - max(map(columns_of, table.splitlines())) - 2
     if titles and room >= SHORTEST_TITLE:
         rows = [[*row, cut(title, room)] for row, title in zip(rows, titles, strict=True)]
         table = _table(heads, rows, block.keys)

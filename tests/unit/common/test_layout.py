@@ -2,11 +2,13 @@
 
 import io
 import sys
+import unicodedata
 
 import pytest
 
 from steelyard_eval.common import console
-from steelyard_eval.common.console import folded, table, with_colours
+from steelyard_eval.common.console import cut, folded, isolated, table, with_colours, wrapped
+from steelyard_eval.common.formatting import clip, columns_of
 
 ROWS = [{"name": "alpha beta gamma delta epsilon zeta", "n": 1.5}, {"name": "b", "n": None}]
 
@@ -82,6 +84,32 @@ class TestLayout:
         assert folded(f"{words} (steelyard check mine --accept).").splitlines() == lines
         monkeypatch.delenv("COLUMNS")
         assert folded(f"{words} {words}") == f"{words} {words}"  # in a pipe
+
+
+class TestScripts:
+    """Han takes two columns of a terminal, a combining mark none."""
+
+    HAN, THAI, HEBREW, FAMILY = "数据库备份", "สคริปต์ที่นี่", "גיבוי לילי", "\U0001f469\u200d\U0001f467"
+
+    def test_columns_are_as_wide_as_a_terminal_shows_their_cells(self):
+        names = (self.HAN, self.THAI, self.HEBREW, self.FAMILY, "plain")
+        lines = table([{"name": name, "n": 1} for name in names]).splitlines()
+        assert lines[1] == "-" * 10 + "  -"
+        assert {columns_of(line) for line in lines} == {13}
+        assert [line[: -len(line.split()[-1])].rstrip() for line in lines[2:]] == list(names)
+
+    @pytest.mark.parametrize("text", [HAN * 20, THAI * 20, f"a {HAN * 12}, {THAI * 9} b"])
+    def test_lines_are_folded_and_cut_between_clusters(self, text, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "40")
+        lines = wrapped(f"    {text}", 4).splitlines()
+        assert {len(line) - len(line.lstrip()) for line in lines} == {4}
+        assert max(map(columns_of, [*lines, cut(text, 40), clip(text, 40)])) <= 40
+        assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+        assert not [line for line in lines if unicodedata.category(line[4]) == "Mn"]
+
+    def test_a_terminal_isolates_what_runs_from_right_to_left(self):
+        one, other = (f"  1  {cell}  0.5\n{self.HAN}" for cell in (self.HEBREW, f"\u2068{self.HEBREW}\u2069"))
+        assert isolated(one) == other
 
 
 # Who sees what of progress: lines without a terminal, with a clock that the test moves

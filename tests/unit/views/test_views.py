@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import font_manager
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError, MachineError
@@ -249,6 +250,14 @@ def test_a_figure_is_as_wide_as_a_column_and_its_fonts_are_embedded_as_truetype(
     with canvas.styled():
         figure.savefig(tmp_path / "a.pdf")
     assert b"/Type3" not in (tmp_path / "a.pdf").read_bytes()
+
+
+def test_labels_of_every_script_fit_and_ask_for_no_font_that_is_not_here(recwarn):
+    assert canvas.fitted("数据库สคริปต์बैकअप" * 9, 1.0).endswith("…")
+    with canvas.styled():
+        text = plots.places({"สคริปต์": [1.0, 0.5]}, "数据库", "value").axes[0].xaxis.label
+    assert set(text.get_fontfamily()[1:]) <= set(font_manager.get_font_names())
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("text", ["<b>&amp; $x$ ]]> --> \u202e", "url(#x) #0b4f8a"])

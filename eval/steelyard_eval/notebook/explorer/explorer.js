@@ -95,8 +95,8 @@ function render({ model, el }) {
     parts.sliders = weights.map((name, at) => slider(name, at, top, step));
     parts.weights.replaceChildren(...parts.sliders.map((own) => own.row));
     parts.metric.textContent = controls.metric;
-    parts.about.textContent = `${controls.dataset}: ${controls.queries} queries to choose on`
-      + (controls.held_out ? `, ${controls.held_out} held out` : "");
+    parts.about.replaceChildren(make("bdi", {}, controls.dataset), `: ${controls.queries} queries to choose on`
+      + (controls.held_out ? `, ${controls.held_out} held out` : ""));
   }
 
   function slider(name, at, top, step) {
@@ -181,7 +181,7 @@ function render({ model, el }) {
   function category([name, count, mean, base]) {
     const words = `${number(mean, 3)} now, ${number(base, 3)} before`;
     return make("div", { class: "sy-category", title: `${count} queries: ${words}` },
-      make("span", { class: "sy-name" }, `${name} (${count})`),
+      make("span", { dir: "auto", class: "sy-name" }, `${name} (${count})`),
       make("span", { class: "sy-track", role: "img", "aria-label": `${name}: ${words}` },
         make("i", { style: `width:${100 * mean}%` }), make("b", { style: `left:${100 * base}%` })),
       make("span", { class: "sy-figure" }, signed(mean - base, 3)));
@@ -201,7 +201,7 @@ function render({ model, el }) {
   function chooser({ at, id, text, difference }) {
     return make("li", {}, make("button", {
       type: "button", ...QUIET, title: text, onclick: () => line.ask({ do: "look", at }, "look"),
-    }, make("span", { class: "sy-figure" }, signed(difference, 3)), ` ${id} `, make("span", { class: "sy-text" }, text)));
+    }, make("span", { class: "sy-figure" }, signed(difference, 3)), ` ${id} `, make("span", { dir: "auto", class: "sy-text" }, text)));
   }
 
   // One query
@@ -218,11 +218,11 @@ function render({ model, el }) {
       make("span", {}, make("i", { class: `sy-c${at % 8}` }), name)));
     const none = (rows) => (rows.length ? [] : [make("li", { class: "sy-none" }, "nothing found")]);
     parts.now.replaceChildren(...none(found.now), ...found.now.map((row, at) => make("li", {}, grade(row.grade),
-      make("span", { class: "sy-entry" }, make("span", { class: "sy-text", title: `${row.id}: ${row.text}` }, row.title), stack(row.parts, names, low, high)),
+      make("span", { class: "sy-entry" }, make("span", { dir: "auto", class: "sy-text", title: `${row.id}: ${row.text}` }, row.title), stack(row.parts, names, low, high)),
       moved(row.before, at + 1))));
     const here = new Set(found.now.map((row) => row.id));
     parts.before.replaceChildren(...none(found.before), ...found.before.map((row) => make("li", { class: here.has(row.id) ? null : "sy-gone" },
-      grade(row.grade), make("span", { class: "sy-text", title: `${row.id}: ${row.text}` }, row.title))));
+      grade(row.grade), make("span", { dir: "auto", class: "sy-text", title: `${row.id}: ${row.text}` }, row.title))));
   }
 
   function stack(own, names, low, high) {
@@ -249,7 +249,7 @@ function render({ model, el }) {
   const button = (text, onclick, more = {}) => make("button", { type: "button", ...QUIET, ...more, onclick }, text);
 
   const typed = (label, key, message) => make("input", {
-    type: "text", "aria-label": label, placeholder: label, spellcheck: "false", ...QUIET,
+    type: "text", dir: "auto", "aria-label": label, placeholder: label, spellcheck: "false", ...QUIET,
     onkeydown: (event) => { event.stopPropagation(); if (event.key === "Enter") line.ask(message(event.target.value), key); },
   });
 
@@ -263,7 +263,7 @@ function render({ model, el }) {
   for (const name of ["metric", "mean", "interval", "gain", "counts", "about", "queryFacts"]) parts[name] = make("span", { class: `sy-${name}` });
   for (const name of ["worst", "best"]) parts[name] = make("ul", { class: `sy-list sy-list-${name}` });
   for (const name of ["now", "before"]) parts[name] = make("ol", { class: `sy-${name}` });
-  parts.query = make("strong", {});
+  parts.query = make("strong", { dir: "auto" });
   parts.status = make("div", { role: "status", class: "sy-hidden" });
   parts.problem = make("div", { role: "alert", class: "sy-problem" });
   parts.beam = make("svg", { class: "sy-beam", viewBox: "0 0 320 20", role: "img" });

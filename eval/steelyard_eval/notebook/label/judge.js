@@ -1,6 +1,7 @@
 // A query and what was found for it. Texts of the corpus are set as text, never as markup.
 
 const QUIET = { "data-lm-suppress-shortcuts": "true" }; // JupyterLab takes the keys of anything else
+const AUTO = { dir: "auto" }; // by the first letter of a text
 const ARROWS = { ArrowDown: "j", ArrowUp: "k", ArrowRight: "l", ArrowLeft: "h" };
 
 function make(name, attributes = {}, ...children) {
@@ -39,10 +40,10 @@ function render({ model, el }) {
     root.dataset.pair = JSON.stringify(shown.pair);
     query.textContent = shown.query;
     card.replaceChildren(make("p", { class: "syj-facts" }, shown.facts), ...shown.parts.flatMap(([name, text]) =>
-      name === "text" ? [make("p", {}, text)] : [make("h5", {}, name), make("p", {}, text)]));
+      name === "text" ? [make("p", AUTO, text)] : [make("h5", {}, name), make("p", AUTO, text)]));
     list.replaceChildren(...found.rows.map((row, at) => at === found.at
-      ? make("li", { "aria-current": "true" }, make("kbd", {}, row.mark || "–"), make("b", {}, row.title), card)
-      : make("li", { onclick: () => ask({ do: "go", at }) }, make("kbd", {}, row.mark || "–"), make("b", {}, row.title), make("span", {}, row.text))));
+      ? make("li", { "aria-current": "true" }, make("kbd", {}, row.mark || "–"), make("b", AUTO, row.title), card)
+      : make("li", { onclick: () => ask({ do: "go", at }) }, make("kbd", {}, row.mark || "–"), make("b", AUTO, row.title), make("span", AUTO, row.text))));
     list.querySelector("[aria-current]").scrollIntoView({ block: "nearest" });
     keys.replaceChildren(...found.meaning.map((meaning, grade) => button(String(grade), meaning)),
       button("x", "cannot say"), button("z", "nothing answers this"), button("h", "query before"), button("l", "next query"));
@@ -65,9 +66,9 @@ function render({ model, el }) {
     else if (!event.repeat || "jk".includes(key)) ask({ do: key });
   }
 
-  const query = make("p", { class: "syj-query" }), list = make("ol", { class: "syj-list", tabindex: "0", "aria-label": "what was found", ...QUIET });
+  const query = make("p", { class: "syj-query", ...AUTO }), list = make("ol", { class: "syj-list", tabindex: "0", "aria-label": "what was found", ...QUIET });
   const card = make("div", { class: "syj-card", "aria-live": "polite" }), keys = make("div", { class: "syj-keys" });
-  const note = make("input", { type: "text", "aria-label": "note on this entry", placeholder: "note (n)", ...QUIET });
+  const note = make("input", { type: "text", "aria-label": "note on this entry", placeholder: "note (n)", ...AUTO, ...QUIET });
   const counts = make("span", { role: "status" }), sentence = make("p", { class: "syj-sentence" });
   const file = make("p", { class: "syj-facts" }), message = make("p", { role: "alert", class: "syj-message" });
   const root = make("section", { class: "sy-judge", tabindex: "0", ...QUIET, onkeydown: press,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from steelyard_eval.common.formatting import clip, legible
+from steelyard_eval.common.formatting import clip, columns_of, legible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,9 +61,12 @@ def styled() -> Iterator[None]:
 @cache
 def _style() -> Any:  # noqa: ANN401 -- settings by name, for which matplotlib has a type of its own
     from matplotlib import rc_params_from_file
+    from matplotlib.font_manager import fontManager
 
     file = str(resources.files("steelyard_eval.views.drawing").joinpath("steelyard.mplstyle"))
-    return dict(rc_params_from_file(file, use_default_template=False))
+    style = dict(rc_params_from_file(file, use_default_template=False))
+    first, *others = style["font.family"]
+    return style | {"font.family": [first, *(font for font in others if font in fontManager.get_font_names())]}
 
 
 def short(label: str, width: int = 48) -> str:
@@ -73,21 +76,22 @@ def short(label: str, width: int = 48) -> str:
 
 @cache
 def inches(text: str) -> float:
-    """How wide a text is in our font, the widest of those that a page may fall back to."""
+    """How wide a text is in our font, which is wide; no other font that is here counts."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    # wide ones have no glyph
-    known = "".join(character if ord(character) < 0x2500 else "WW" for character in text)
+    # in place of other alphabets, of which it may have no glyph
+    known = re.sub("[^\\0-\u058f\u2000-\u24ff]+", lambda other: "W" * columns_of(other[0]), text)
     wide, _, _ = text_to_path.get_text_width_height_descent(known, FontProperties(size=SMALL), ismath=False)
     return float(wide) / 72
 
 
 def fitted(text: str, room: float) -> str:
     """A text cut to as many inches, an ellipsis at the cut."""
-    shown = legible(text)
-    while len(shown) > 1 and inches(shown) > room:
-        shown = clip(shown, len(shown) - 1) if not shown.endswith("…") else shown[:-2] + "…"
+    most = columns_of(shown := legible(text))
+    while most > 1 and inches(shown) > room:
+        most -= 1
+        shown = clip(text, most)
     return shown.replace("$", r"\$")
 
 

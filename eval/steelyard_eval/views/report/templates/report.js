@@ -112,6 +112,7 @@
     const order = choice([["change", "largest change first"], ["lost", "most lost first"], ["won", "most won first"], ["low", "lowest on the right first"], ["given", "as in the data set"]], "change");
     const search = make("input");
     search.type = "search";
+    search.dir = "auto";
     const controls = make("div", "controls");
     controls.append(
       field("search queries", search), field("category", kind), field("left", left), field("right", right),
@@ -224,7 +225,7 @@
       const rows = make("ol");
       own.forEach((entry, place) => {
         const row = make("li");
-        row.append(badge(known, entry), " ", move(place, against.indexOf(entry), isRight, by.get(entry)), " ", data.texts[entry] || data.ids[entry], make("span", "under", data.ids[entry]));
+        row.append(badge(known, entry), " ", move(place, against.indexOf(entry), isRight, by.get(entry)), " ", make("bdi", "", data.texts[entry] || data.ids[entry]), make("span", "under", data.ids[entry]));
         if (signals.length) row.append(parts(list, signals, list.starts[query] + place, place, list.tops[query]));
         rows.append(row);
       });
@@ -240,7 +241,7 @@
       const rows = make("ul");
       for (const [entry, own] of lost.slice(0, 10)) {
         const row = make("li");
-        row.append(make("span", `grade g${Math.min(own, 4)}`, `grade ${own}`), " ", data.texts[entry] || data.ids[entry], make("span", "under", data.ids[entry]));
+        row.append(make("span", `grade g${Math.min(own, 4)}`, `grade ${own}`), " ", make("bdi", "", data.texts[entry] || data.ids[entry]), make("span", "under", data.ids[entry]));
         rows.append(row);
       }
       box.append(rows);
@@ -285,8 +286,8 @@
         button.type = "button";
         button.setAttribute("aria-expanded", "false");
         const gap = change(query);
-        const about = make("span", "", text || id);
-        about.append(make("span", "under", category ? `${id}, ${category}` : id));
+        const about = make("span");
+        about.append(make("bdi", "", text || id), make("span", "under", category ? `${id}, ${category}` : id));
         const both = [left, right].map((side) => value(Number(side.value), query)).map((own) => (own < 0 ? "\u2013" : number(own / 1000, 3)));
         const moved = make("span", "change", `${both[0]} \u2192 ${both[1]}`);
         moved.append(make("span", gap > 0 ? "under up" : gap < 0 ? "under down" : "under", number(gap / 1000, 3, true)));
