@@ -33,6 +33,10 @@ IDS_KEPT = 2**20
 _numbers = itertools.count(1)
 
 
+class Ends:
+    """Ends with its thread or vault, and closes their connection: a tokenizer of it would hold it for ever."""
+
+
 class VaultFile:
     """What the parts of a vault share: connections, transactions, and what changed since a revision.
 
@@ -85,7 +89,8 @@ class VaultFile:
             if self._closed:
                 raise guard.closed(self.path)
             db = guard.connect_memory(self._memory) if self._memory else guard.connect(self._file, create)
-            self._thread.db = db
+            self._thread.db, self._thread.ends = db, (ends := Ends())
+            weakref.finalize(ends, db.close).atexit = False
             self._connections.add(db)
             return db
 

@@ -39,8 +39,9 @@ ON_OBJECTS = """INSERT UPDATE DELETE REINDEX CREATE_TABLE CREATE_INDEX CREATE_TR
     DROP_TABLE DROP_INDEX DROP_TRIGGER""".split()  # noqa: SIM905 -- as below
 """What is done to tables, and to what belongs to them."""
 FUNCTIONS = frozenset(
-    """abs avg bm25 coalesce count fts5 group_concat ifnull iif instr json_array_length json_each json_extract length
-    like lower match max min substr sum total typeof upper vec_distance_cosine vec_distance_l2 -> ->>""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+    """abs avg bm25 coalesce count fts5 group_concat ifnull iif instr json_array_length json_each json_extract
+    length like lower match max min substr sum total typeof upper vec_distance_cosine vec_distance_l2
+    -> ->>""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 )
 """Functions of their arguments alone; those of FTS5 and sqlite-vec are called by these modules, too."""
 ColumnTypes = frozenset[type]
