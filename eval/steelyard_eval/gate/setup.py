@@ -197,7 +197,7 @@ LENGTH = 32
 SOURCES = ("steelyard", "steelyard_eval")
 STARTER = "starter"
 """The data set inside the wheel, which is hashed as a data set."""
-NUMERIC = ("apsw", "numpy", "scipy", "scikit-learn", "sqlite-vec", "PyStemmer")
+NUMERIC = ("apsw", "numpy", "scipy", "sqlite-vec", "PyStemmer")
 """Packages that compute scores: another version of them is other code. SQLite comes with apsw."""
 
 TOLERANCE = 1e-6
