@@ -286,7 +286,7 @@ def test_an_update_says_when_and_why(data, based, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
     found = data.gate(baseline=based({"bm25": "vector", SUM: SUM}, reason="vectors alone"))
     (about,) = rows(found, "gate_file")
-    assert (about["because"], about["date"]) == ("vectors alone", "2027-01-15")  # date -u -d @1800000000
+    assert (about["reason"], about["date"]) == ("vectors alone", "2027-01-15")  # date -u -d @1800000000
     assert found.verdict == "pass"
     # of vector, as compare prints it
     assert found.result.rows[1].means["nDCG@10"].mean == pytest.approx(0.7105, abs=1e-4)
@@ -384,7 +384,7 @@ def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data
 
     assert (found.verdict, found.result.findings[0].key) == ("fail", "gate_invariant")
     seen = against(found)
-    word = {"fail": "fell", "pass": "rose" if seen["reason"] == "better" else "held"}[seen["verdict"]]
+    word = {"fail": "fell", "pass": "rose" if seen["decided_by"] == "better" else "held"}[seen["verdict"]]
     assert found.sentence.startswith(f"Fail: mine: quality {word} (")  # what everybody asks first
     assert found.result.findings[0].facts["promises"] == ["scope"]
 
