@@ -198,8 +198,8 @@ def _rulings(one: BaselineComparison) -> Iterator[list[Cell]]:
     for name, found, before in sides:
         gain = one.gain(before)
         ends = (bound if math.isfinite(bound) else None for bound in (found.upper, found.limit))
-        decided: list[Cell] = [name, found.verdict, found.decided_by, gain.shown(-1.0), gain.worse, found.composite]
-        yield [*decided, found.p_worse, found.p_better, found.p_ndcg, *ends]
+        decided: list[Cell] = [name, found.verdict, found.decided_by, gain.shown(-1.0), gain.worse]
+        yield [*decided, found.composite, found.p_worse, found.p_better, found.p_ndcg, *ends]
 
 
 def _checked(one: BaselineComparison) -> Iterator[list[Cell]]:

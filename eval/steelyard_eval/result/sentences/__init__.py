@@ -191,7 +191,7 @@ def say(message: Message) -> str:
 
 
 def heading(key: str, facts: Mapping[str, Fact] | None = None) -> str:
-    """The heading of a table or a column; a name that is none of ours, such as a metric, is its own."""
+    """The heading of a table or a column; what is not listed, such as a metric, has its key as its heading."""
     return filled(HEADINGS[key], facts or {}) if key in HEADINGS else key
 
 
