@@ -15,6 +15,8 @@ MAX_ROWS = 8
 """Contenders on a report's first screen, beside the baseline and the choice."""
 PLAIN = ("bm25", "vector")
 """What everybody knows, and a short table of a decision shows."""
+LEVEL = " [95%]"
+"""How headings end above intervals."""
 Columns = Mapping[str, Sequence[Cell]]
 """Cells by the key of their column."""
 
@@ -191,11 +193,17 @@ def _sheet(
         name: all(isinstance(cell, int | float | None) for cell in cells) and CELLS.get(name) not in INTERVALS
         for name, cells in columns.items()
     }
-    heads = tuple(SheetColumn(heading(name, known), right, name) for name, right in numbers.items())
+    heads = tuple(SheetColumn(_head(name, columns[name], known), right, name) for name, right in numbers.items())
     texts = [[_text(cell, CELLS.get(name, "")) for cell in cells] for name, cells in columns.items()]
     legends = [heading(f"legend_{name}", known) for name in {key: "", **columns} if f"legend_{name}" in HEADINGS]
     legend = "\n".join(filter(None, (" ".join(legends), *below)))
     return Sheet(key, heading(f"title_{key}", known), heads, tuple(zip(*texts, strict=True)), legend, tuple(words))
+
+
+def _head(name: str, cells: Sequence[Cell], known: Mapping[str, Fact]) -> str:
+    """The heading of a column, which speaks of intervals only where there is one."""
+    without = all(cell.low is None for cell in cells if isinstance(cell, Estimate))
+    return heading(name, known).removesuffix(LEVEL if without else "")
 
 
 def triple(value: Estimate | None, *, signed: bool = False) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 _SURE = "<< ({gain:range}, 95% sure; {worse:odds})>><<?vague: on these queries, which are too few to say more>>"
 _TOLD = (
     f"{_SURE}<<; the gate's one-sided test fails (p = {{p:digits2}})>>"
-    "<<; a drop of {excluded:plain} is ruled out ({bound:percent} sure, one-sided)>>"
-    "<<; too few queries to rule out a drop of {open:plain}>>"
+    "<<; a drop is at most {upper:number} ({bound:percent} sure, one-sided), and {excluded:plain} is allowed>>"
+    "<<; too few queries to rule out a drop of {open:plain}>><<: it may reach {reach:number} ({bound:percent} sure, "
+    "one-sided)>>"
 )
 _RISEN = (
     "{before} before<< (p = {p:digits2})>><<; too few queries to rule out a rise by more than {budget:plain}>>"
