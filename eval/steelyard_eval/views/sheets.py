@@ -87,7 +87,7 @@ def facts_of(result: Result) -> dict[str, Fact]:
     return {
         "metric": result.metric,
         "baseline": TODAY if result.decision else about.baseline or None,
-        "queries": about.data.judged,
+        "queries": about.data.judged or None,
         "data": about.data.called,
         "limit": about.limit,
     }

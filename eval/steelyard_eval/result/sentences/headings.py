@@ -122,7 +122,7 @@ ABOUT = {
     "ties_configurations": "ties by entry id, ascending",
     "ties_lists": "ties of a recorded list in its order, of fusions by entry id, ascending",
     "ties_runs": "ties of runs and tables by entry id, descending",
-    "about": "{data} ({split}): {queries:queries}, limit {limit}<<, intents {intents}>>, vectors {model}",
+    "about": "{data} ({split}): <<{queries:queries}>><<{unlabelled:queries}, none labelled>>, limit {limit}<<, intents {intents}>>, vectors {model}",
     "note": "note: {text}",
     "more_notes": "{count} more with -v",
     "more_rows": "{count:more_rows}, none better than these: see the report, or add -v.",
