@@ -122,11 +122,6 @@ def deciding(dataset: Dataset, job: str = "recommend") -> Step:
     return Step("decide", {"replaced": file}, words_of(job, dataset, options={}))
 
 
-def accepting(dataset: Dataset) -> Step:
-    """Take files that were changed as they are now."""
-    return Step("accept", {}, words_of("check", dataset, options={"--accept": True}))
-
-
 def label_step(dataset: Dataset, key: str, *contenders: str, option: str = "", **facts: Fact) -> Step:
     """Give the labels that tell most, of the usual contenders or of these; `option` has no value."""
     return Step(key, facts, words_of("judge", dataset, *contenders, options={option: True} if option else {}))
@@ -158,14 +153,10 @@ def writing(dataset: Dataset, more: int | None = None) -> list[Step]:
     told = label_random_step(dataset, "write_queries", **known, **vectors_step(dataset))
     steps = [told]
     if queries_are_fixed(dataset) and not dataset.in_memory:
-        accept = Step(told.key, told.facts, accepting(dataset).command)
+        accept = Step(told.key, told.facts, words_of("check", dataset, options={"--accept": True}))
         steps = [accept, Step("label_them", {}, told.command)]
-    return [*steps, *installing_for(dataset)]
-
-
-def installing_for(dataset: Dataset) -> list[Step]:
-    """Install what embeds new queries as the recorded ones were, where that is not here."""
-    return [step for kind in _kinds(dataset) for step in _installing("install", kind)]
+    # what embeds new queries as the recorded ones were, where that is not here
+    return [*steps, *(step for kind in _kinds(dataset) for step in _installing("install", kind))]
 
 
 def queries_are_fixed(dataset: Dataset) -> bool:

@@ -109,7 +109,6 @@ SENTENCES: dict[str, str] = {
     "install_light": "or install the same model without PyTorch",
     "choose_light": "or choose weights for the same model without PyTorch",
     "decide": "decide by these labels<< (it may replace {replaced}, and prints how to undo that)>>",
-    "accept": "accept the files as they are",
     "judge_pairs": "label {pairs:pairs} of query and entry; fewer do not change the answer",
     "label_more": "label more of your queries",
     "label_so_many": f"label about {{more:more_queries}}{_PURPOSE}",
