@@ -122,7 +122,7 @@ NOTICES = {
     "decided_interrupted": "The search was interrupted, so some candidates were not tried.",
 }
 
-_FOR_TARGET = "For the best search that another target can run, add `--for TARGET` to this command."
+_FOR_TARGET = "`recommend --for TARGET` finds the best search that another target can run."
 FILES = {
     "file_chosen": "{file}: the choice",
     "file_today": "{file}: what you run today",
