@@ -31,8 +31,6 @@ import pandas as pd
 from IPython.display import Markdown
 
 import steelyard_eval as sy
-from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.extensions.usage.gather import gather
 
 place = Path("../reports/notebook/week")
 shutil.rmtree(place, ignore_errors=True)
@@ -59,17 +57,17 @@ json.loads(searched)["message"]["content"]
 # ## What is read of them
 #
 # Only ids, places, scores and acts are written. The texts of the queries stay in memory, where they are needed to
-# search again. A line of the log, and what was found in all:
+# search again. A line of the log that `learn` writes, and what it found in all:
 
 # %%
-use = gather(data.dataset, f"transcripts:{sessions}")
-use.write()
-first = json.loads(next(line for line in use.lines if '"actions":[{' in line))
+decided = data.learn(source=f"transcripts:{sessions}", current=today)
+log = (place / "mine" / "feedback.transcripts.jsonl").read_text().splitlines()
+first = json.loads(next(line for line in log if '"actions":[{' in line))
 hidden = ("query_key", "search", "client_id", "policy", "query_id")  # hashes under a key of your own
 {name: value if name != "hits" else value[:2] for name, value in first.items() if name not in hidden}
 
 # %%
-print(use)
+print(*decided.notices[:2], sep="\n")
 
 # %% [markdown]
 # ## Evidence, day by day
@@ -79,16 +77,18 @@ print(use)
 # before any label is read.
 
 # %%
-times = [json.loads(line).get("timestamp", "") for line in use.held.lines]
-days = sorted({time[:10] for time in times if time})
+with gzip.open(sessions, "rt", encoding="utf-8") as lines:
+    dated = [(json.loads(line)["timestamp"][:10], line) for line in lines]
 rows = []
-for day in days[::3]:  # each takes as long as one `steelyard learn`
-    until = tuple(raw for raw, time in zip(use.held.lines, times, strict=True) if time[:10] <= day)
-    learned = data.learn(HeldLog(day, until), current=today, labels=False)
+for day in sorted({day for day, _ in dated})[::3]:  # each takes as long as one `steelyard learn`
+    until = place / f"{day}.jsonl"
+    until.write_text("".join(line for of, line in dated if of <= day), encoding="utf-8")
+    log = place / f"log-{day}.jsonl"
+    learned = data.learn(log, source=f"transcripts:{until}", current=today, labels=False)
     gains = [row for row in learned.result.table("gains") if row["imputed"] == 0.5]
     view = {"gain": gains[0]["gain_by"], "error": gains[0]["error"]} if gains else {"gain": 0.0, "error": 0.0}
-    log = next(said.facts for said in learned.result.notices if said.key == "learn_log")
-    rows.append({"day": day, "queries": log["distinct"], **view})
+    facts = next(said.facts for said in learned.result.notices if said.key == "learn_log")
+    rows.append({"day": day, "queries": facts["distinct"], **view})
 evidence = pd.DataFrame(rows)
 
 # %%
@@ -111,7 +111,6 @@ figure.tight_layout()
 # is in use, and replaces nothing.
 
 # %%
-decided = data.learn(use.held, current=today)
 Markdown(decided.sentence)
 
 # %%

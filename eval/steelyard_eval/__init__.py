@@ -3,8 +3,8 @@
     import steelyard_eval as sy
 
     data = sy.load("mine")
-    data.compare("bm25, echovault, rrf(bm25, vector)", baseline="prod.run").plot()
-    data.tune("rrf(bm25, vector)").save("search-weights.json")
+    data.compare("bm25, echovault, rrf(bm25, vector)", current="prod.run").plot()
+    data.tune("rrf(bm25, vector)").save_weights("search-weights.json")
 
 Each name is imported when it is first asked for, so that this import and the command line stay fast.
 """

@@ -174,6 +174,6 @@ def describe_cost(
     if change.mean <= 0:
         return Message("restricted_no_cost", told)
     gains = {"within": within.expected.mean, "without": without.expected.mean}
-    ends = {"cost": change.mean, "low": change.low, "high": change.high}
+    ends = {"cost": change.mean, "gained" if change.low < 0 else "low": abs(change.low), "high": change.high}
     in_range_of = {name: in_range(value) for name, value in (gains | ends).items()}
     return Message("restricted", {**told, **in_range_of, "metric": metric, "best": without.formula})

@@ -19,7 +19,7 @@ from steelyard_eval.choose.few_labels import UnlabelledAdvice
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.common.configurations import written_name
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.export import TARGETS, expresses
+from steelyard_eval.export import TARGETS, unsupported
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.recording.next_steps import (
     WEIGHTS,
@@ -120,7 +120,9 @@ def describe_decision(decision: Ruling, current: str, metric: str, name: str = "
     if decision.blocker:
         said = Message(f"try_{decision.blocker.key}", {**facts, **decision.blocker.facts})
         return said if len(say(said)) <= MAX_SENTENCE_CHARS else Message("try_blocked", facts)
-    return Message("try_more", {**facts, "more": round_up(decision.more) if decision.more else None})
+    more, least, most = (count and round_up(count) for count in (decision.more, *decision.more_range))
+    facts |= {"strict": gain.low > 0, "more": more, "least": None if least == most else least, "most": most}
+    return Message("try_more", {**facts, "unbounded": bool(least and not most)})
 
 
 def advised(advice: UnlabelledAdvice, dataset: Dataset, formula: str, model: str) -> Answer:
@@ -185,9 +187,11 @@ class ChosenAnswer(Answered):
         lines = [say(Message(key, {"file": str(one)})) for one, key in keys.items()]
         if (offered := self.attempt or self.config) is not None and self.verdict != "keep":
             written = next(file for file, config in files.items() if config is offered)
-            takes = [name for name, system in TARGETS.items() if expresses(system, offered)]
-            facts: dict[str, Fact] = {"file": str(written), "takes": takes or None, "any": not takes}
-            lines.append(say(Message("file_exports", facts)))
+            why = {name: unsupported(system, offered) for name, system in TARGETS.items()}
+            takes, briefest = [name for name in why if not why[name]], min(why, key=lambda name: len(why[name]))
+            facts: dict[str, Fact] = {"file": str(written), "takes": takes, "tried": [*why]}
+            key = "file_exports" if takes else "file_exports_nowhere"
+            lines.append(say(Message(key, {**facts, "target": briefest, "why": why[briefest]})))
         words = {str(of(WEIGHTS)): str(of(target)) for of in (Path, try_path, current_path)}
         again = [*self.result.provenance.command, *([] if target == WEIGHTS else ["--out", str(target)])]
         steps = [

@@ -145,7 +145,9 @@ def decide_with_public_prior(
         return keep_decision(scored), by_public
     attempt = decision if top == decision.candidate else try_decision(expect, gates, top)
     if attempt.verdict == "try" and attempt.more is not None:  # with fewer nothing ships, whatever is expected
-        attempt = replace(attempt, more=max(attempt.more, queries_needed(labelled)))
+        fewest = queries_needed(labelled)
+        least, most = (count and max(count, fewest) for count in attempt.more_range)
+        attempt = replace(attempt, more=max(attempt.more, fewest), more_range=(least, most))
     return attempt, by_public and attempt.verdict == "try"
 
 

@@ -160,6 +160,8 @@ class Ruling:
     # seems, under keep to halve the bound. None under ship
     more: int | None
     blocker: Blocker | None = None  # under try, why no figures could make it ship
+    # `more` if the gain were a standard error larger, and smaller: None of what never proves
+    more_range: tuple[int | None, int | None] = (None, None)
 
 
 def apply_rule(
@@ -209,23 +211,23 @@ def try_decision(expect: Expectation, gates: Gates, candidate: int, blocker: Blo
         return keep_decision(scored, blocker)
     if expect.same(candidate) or gain.mean < LEAST_GAIN:
         return keep_decision(scored)
-    more = queries_to_prove(expect, gates, candidate)
-    return Ruling("try", candidate, gain, bound(scored), more, blocker)
+    more, larger, smaller = (queries_to_prove(expect, gates, candidate, errors) for errors in (0, 1, -1))
+    return Ruling("try", candidate, gain, bound(scored), more, blocker, (larger, smaller))
 
 
-def queries_to_prove(expect: Expectation, gates: Gates, candidate: int) -> int | None:
-    """How many more queries would prove it if means and spreads stay what they are; None where none would."""
-    scored, n = expect.scored, expect.scored.metric.shape[1]
+def queries_to_prove(expect: Expectation, gates: Gates, candidate: int, errors: int = 0) -> int | None:
+    """How many more queries would prove it if means and spreads stay what they are; None where none would.
+
+    `errors`: if the means were so many standard errors larger.
+    """
+    scored, n, gain = expect.scored, expect.scored.metric.shape[1], expect.of(candidate)
     of, known = scored.of_composite, float(scored.prior_composite.effective_n[candidate])
-    mean, deviation = float(of.mean[candidate]), float(of.deviation[candidate])
-    if mean <= 0:
+    deviation, error = float(of.deviation[candidate]), (gain.high - gain.mean) / float(-ndtri(ALPHA / 2))
+    mean, expected = float(of.mean[candidate]) + errors * deviation, gain.mean + errors * error
+    if min(mean, expected) <= 0:
         return None
     gate = (float(quantiles(scored, gates)[candidate]) * deviation / mean) ** 2 * (n + known)
-    gain = expect.of(candidate)
-    if gain.mean <= 0:
-        return None
-    reach = float(ndtri(MAX_P_LOSS_TO_SHIP) / ndtri(ALPHA / 2)) * (gain.high - gain.mean)
-    sure = (reach / gain.mean) ** 2 * (n + known)
+    sure = (float(ndtri(MAX_P_LOSS_TO_SHIP)) * error / expected) ** 2 * (n + known)
     return int(max(1, math.ceil(max(gate, sure) - known) - n))
 
 

@@ -105,8 +105,9 @@ def explain(
 ) -> None:
     """Explain the results of one query, signal by signal, and what another contender changes.
 
-    The default CONFIGURATION is the system in dataset.json, else bm25. Without a QUERY_ID, explain lists the worst
-    queries of the CONFIGURATION. With --against, it lists the queries on which the CONFIGURATION loses most.
+    The default CONFIGURATION is the system in dataset.json, else bm25. Without a QUERY_ID, explain lists its worst
+    queries. With --against, the CONFIGURATION is "before" and the other contender is "after", in this order; then
+    explain lists the queries that gain most.
 
     Examples
     --------

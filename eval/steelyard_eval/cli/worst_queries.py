@@ -8,7 +8,6 @@ from steelyard.base.errors import ConfigError, closest, quote
 from steelyard.systems import SYSTEMS
 from steelyard_eval.common.configurations import lists_alone, split_label
 from steelyard_eval.common.console import step_text, table
-from steelyard_eval.common.formatting import counted
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import Given, read_config
 from steelyard_eval.datasets import Dataset
@@ -36,7 +35,10 @@ def is_configuration(word: str, dataset: Dataset) -> bool:
 
 
 def worst(bench: Workbench, named: list[str], limit: int | None, typed: dict[str, Any]) -> dict[str, Any]:
-    """The queries with the lowest values, or where the first of two loses most; none where nothing is judged."""
+    """The queries with the lowest values, or that gain most from the first of two to the second: before and after.
+
+    None where nothing is labelled.
+    """
     data = bench.dataset
     contenders: list[Given] = [read_config(named[0]), *named[1:]]
     found = compare(data, contenders, limit=limit, embedder=bench.embedder, timed=False).result
@@ -49,10 +51,10 @@ def worst(bench: Workbench, named: list[str], limit: int | None, typed: dict[str
         if any(data.qrels[query.id].values())  # without a relevant entry every search has 0
     ]  # fmt: skip
     for row in rows if against else ():
-        row |= {"other": row["values"][against], "difference": row["value"] - row["values"][against]}
-    lost = [row for row in rows if row.get("difference", -1) < 0]
-    lost.sort(key=lambda row: (row.get("difference", row["value"]), row["id"]))
-    better = sum(row["difference"] > 0 for row in rows) if against else None
+        row |= {"other": row["values"][against], "change": row["values"][against] - row["value"]}
+    lost = [row for row in rows if row.get("change", 1) > 0]
+    lost.sort(key=lambda row: (-row.get("change", -row["value"]), row["id"]))
+    better = sum(row["change"] < 0 for row in rows) if against else None
     second = named[1] if against else chosen_for(data)
     options = {"--against": None if second == split_label(named[0])[1] else second, **typed}
     turned = {"--against": named[0], **typed}
@@ -75,19 +77,19 @@ def listed(document: dict[str, Any], dataset: Dataset) -> str:
     """The document as a table, with the command that explains the first."""
     if not document["queries"]:
         judge = shell_command("judge", dataset, options={})
-        return f"no query is judged, so none is known to be bad; name one, or label some: {judge}"
+        return f"no query is labelled, so none is known to be bad; name one, or label some: {judge}"
     label, against = document["label"], document["against"]
     rows = [{**row, "value": f"{row['value']:.4f}"} for row in document["worst"]]
     columns = {"id": "query", "value": f"{document['metric']} of {label}", "text": "text"}
-    counts = f"{document['zero'] or 'none'} of {document['queries']} judged queries have the value 0"
+    of = f"of {document['queries']} labelled queries"
+    counts = f"{document['zero'] or 'none'} {of} have the value 0"
     if against:
-        rows = [{**row, "other": f"{row['other']:.4f}", "difference": f"{row['difference']:+.4f}"} for row in rows]
-        columns = {"id": "query", "difference": "difference", "value": label, "other": against, "text": "text"}
-        worse, of = document["worse"] or "none", document["queries"]
-        counts = f"less {document['metric']} with {label} than with {against}: {worse} of {of} judged queries"
+        rows = [{**row, "other": f"{row['other']:.4f}", "change": f"{row['change']:+.4f}"} for row in rows]
+        columns = {"id": "query", "value": f"before: {label}", "other": f"after: {against}", "change": "change"}
+        columns["text"] = "text"
+        counts = f"{document['metric']} rises on {document['worse'] or 'none'} {of}"
     first = "; the first, signal by signal" if rows else ""
     why = [step_text(f"{counts}{first}", document["command"] if rows else "")]
     if document["reverse"]:
-        better = counted(document["better"], "query has", "queries have")
-        why += [step_text(f"{better} more, listed by", document["reverse"])]
+        why += [step_text(f"it falls on {document['better']}, listed by", document["reverse"])]
     return "\n\n".join([*([table(rows, columns)] if rows else []), "\n".join(why)])

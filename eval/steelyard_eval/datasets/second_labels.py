@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard.base.arrays import Floats
 from steelyard_eval.datasets.dataset import Dataset
 from steelyard_eval.result.structs import Fact, Message
 
@@ -17,17 +18,25 @@ LOW = 0.6  # a kappa below which labels say little (Landis & Koch, 1977: 0.61 on
 
 
 def judged_twice(dataset: Dataset) -> Message:
-    """How far both labels agree: the share of equal grades, and Cohen's kappa with squared weights (1968).
-
-    Kappa is 1 for equal grades, 0 for what chance gives, and not known where only one grade was given.
-    """
+    """How far both labels agree: the share of equal grades, and `weighted_kappa`."""
     first, second = dataset.qrels, dataset.second
     common = [(row[e], second[q][e]) for q, row in first.items() for e in row if e in second.get(q, {})]
     if not common:
         again = ["steelyard", "judge", str(dataset.path), "--second-judge-of", "labels", "--judge", "again"]
         return Message("judged_once", {"count": TEN, "command": None if dataset.in_memory else [*again]})
     a, b = np.array(common, dtype=np.float64).T
-    chance = float(a.var() + b.var() + (a.mean() - b.mean()) ** 2)
-    kappa = 1 - float(((a - b) ** 2).mean()) / chance if chance else None
+    kappa = weighted_kappa(a, b)
     facts: dict[str, Fact] = {"kappa": kappa, "low": kappa is not None and kappa < LOW}
     return Message("judged_twice", {"count": len(common), "equal": float((a == b).mean()), **facts})
+
+
+def weighted_kappa(one: Floats, other: Floats) -> float | None:
+    """Cohen's kappa with squared weights (1968) of the grades float64[n] of two judges, n at least 1.
+
+    1 for equal grades, 0 for what chance gives, and None where both gave one grade only.
+    """
+    from sklearn.metrics import cohen_kappa_score  # here: it takes a second to import
+
+    if np.unique(np.concatenate([one, other])).size < 2:
+        return None
+    return float(cohen_kappa_score(one.astype(np.int64), other.astype(np.int64), weights="quadratic"))

@@ -31,7 +31,7 @@ ELSEWHERE = dict.fromkeys(("minilm", "minilm-int8"), "sentence-transformers/all-
 MIN_NAME_SIMILARITY = 0.85
 """How alike, from 0 to 1, a name is to a target that it is taken for."""
 
-__all__ = ["TARGETS", "Export", "Loss", "Target", "export", "expresses", "say"]
+__all__ = ["TARGETS", "Export", "Loss", "Target", "export", "say", "unsupported"]
 
 
 def export(config: SearchConfig, to: str) -> Export:
@@ -58,13 +58,13 @@ def export(config: SearchConfig, to: str) -> Export:
         ) from None
 
 
-def expresses(target: Target, config: SearchConfig) -> bool:
-    """Whether a target can be given this search; not where what writes it is not installed."""
+def unsupported(target: Target, config: SearchConfig) -> str:
+    """Why a target cannot be given this search, or what writes it is not installed; empty where it can."""
     try:
         say(config, target)
-    except (Loss, MachineError):
-        return False
-    return True
+    except (Loss, MachineError) as why:
+        return str(why)
+    return ""
 
 
 def say(config: SearchConfig, target: Target) -> Export:

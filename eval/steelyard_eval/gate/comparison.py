@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ from steelyard_eval.gate.baseline import BaselineContender, BaselineList
 from steelyard_eval.gate.lists import ContenderLists
 from steelyard_eval.gate.setup import Gate, alike, list_hash, scores_hash, settled_hash, sources_hash
 from steelyard_eval.measures.paired import TIE, difference_interval
-from steelyard_eval.measures.spread import Gain, benjamini_hochberg
+from steelyard_eval.measures.spread import NO_GAIN, Gain, benjamini_hochberg
 from steelyard_eval.measures.trec_runs import Scored
 from steelyard_eval.result.structs import Fact, Finding
 
@@ -204,23 +205,27 @@ class BaselineComparison:
             yield Finding("gate_slice", {"slices": worse}, verdict="fail" if self.gate.block_slices else "pass")
 
     def gain(self, before: rule.Values) -> Gain:
-        """The change of nDCG@10, with its interval and the odds that it is a loss."""
-        units = self.gate.unit.tolist()
-        return Gain.within(difference_interval(self.now.values.ndcg - before.ndcg, units), len(set(units)))
+        """The change of nDCG@10, with its interval and the odds of a loss; without these where no list changed."""
+        difference, units = self.now.values.ndcg - before.ndcg, self.gate.unit.tolist()
+        if not (difference.any() or self.lists_changed.any()):
+            return NO_GAIN
+        return Gain.within(difference_interval(difference, units), len(set(units)))
 
     def _told(self, found: rule.Findings, before: rule.Values) -> dict[str, Fact]:
         """What the rule found, as facts: the change, what is known of it, and what it rules out."""
         gain = self.gain(before)
         vague = gain.worse is not None and not tells(gain.low, gain.high)
-        known = found.fails or found.better
+        bounds: dict[str, Fact] = {}
+        if not (found.fails or found.better):
+            upper = max(found.upper, 0.0) if math.isfinite(found.upper) else None
+            names = ("excluded", "upper") if found.within else ("open", "reach")
+            bounds = {**dict(zip(names, (self.gate.budget, upper), strict=True)), "bound": rule.BOUND}
         return {
             "gain": gain.shown(-1.0),
             "worse": None if vague else gain.worse,
             "vague": vague,
             "p": found.p_worse if found.fails and gain.high >= 0 else None,
-            "excluded": self.gate.budget if found.within and not known else None,
-            "open": self.gate.budget if not found.within and not known else None,
-            "bound": rule.BOUND,
+            **bounds,
         }
 
     @cached_property

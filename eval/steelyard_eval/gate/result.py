@@ -39,7 +39,7 @@ SHOWN = 3
 """Queries that lost most, a contender."""
 UNCHANGED = ("gate_unchanged", "gate_identity")
 RULE = [
-    *("contender", "side", "verdict", "reason", "change", "worse", "composite"),
+    *("contender", "side", "verdict", "decided_by", "change", "worse", "composite"),
     *("p_worse", "p_better", "p_ndcg", "upper", "limit"),
 ]
 CHECK = ["contender", "check", "units", "lists_changed", "scores_changed", "detection_rate", "false_alarms"]
@@ -198,8 +198,8 @@ def _rulings(one: BaselineComparison) -> Iterator[list[Cell]]:
     for name, found, before in sides:
         gain = one.gain(before)
         ends = (bound if math.isfinite(bound) else None for bound in (found.upper, found.limit))
-        decided: list[Cell] = [name, found.verdict, found.reason, gain.shown(-1.0), gain.worse, found.composite]
-        yield [*decided, found.p_worse, found.p_better, found.p_ndcg, *ends]
+        decided: list[Cell] = [name, found.verdict, found.decided_by, gain.shown(-1.0), gain.worse]
+        yield [*decided, found.composite, found.p_worse, found.p_better, found.p_ndcg, *ends]
 
 
 def _checked(one: BaselineComparison) -> Iterator[list[Cell]]:
@@ -211,7 +211,7 @@ def _checked(one: BaselineComparison) -> Iterator[list[Cell]]:
 def _baseline(gate: Gate) -> Table:
     """The file that was gated against."""
     old = gate.needed()
-    facts = {"file": str(gate.path), "date": old.date, "because": old.reason, "tool": old.tool}
+    facts = {"file": str(gate.path), "date": old.date, "reason": old.reason, "tool": old.tool}
     facts |= asdict(old.hashes)
     return Table("gate_file", [*facts], [[*facts.values()]])
 

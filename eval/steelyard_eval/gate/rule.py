@@ -106,7 +106,7 @@ class Findings:
         return "fail" if self.fails else "pass" if self.passes else "inconclusive"
 
     @property
-    def reason(self) -> str:
+    def decided_by(self) -> str:
         """What decided: test, budget, better, or nothing."""
         names = {"test": self.fails, "better": self.better, "budget": self.within}
         return next((name for name, decided in names.items() if decided), "nothing")

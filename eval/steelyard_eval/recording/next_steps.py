@@ -122,11 +122,6 @@ def deciding(dataset: Dataset, job: str = "recommend") -> Step:
     return Step("decide", {"replaced": file}, words_of(job, dataset, options={}))
 
 
-def accepting(dataset: Dataset) -> Step:
-    """Take files that were changed as they are now."""
-    return Step("accept", {}, words_of("check", dataset, options={"--accept": True}))
-
-
 def label_step(dataset: Dataset, key: str, *contenders: str, option: str = "", **facts: Fact) -> Step:
     """Give the labels that tell most, of the usual contenders or of these; `option` has no value."""
     return Step(key, facts, words_of("judge", dataset, *contenders, options={option: True} if option else {}))
@@ -140,31 +135,28 @@ def label_random_step(dataset: Dataset, key: str, **facts: Fact) -> Step:
 def label_more_step(dataset: Dataset, wanted: int | None, purpose: str = "") -> list[Step]:
     """Label so many more queries, but never more than there are; None: how many is not known.
 
-    `purpose` is "settle", "halve" or empty. Where all have labels, new queries are written first.
+    `purpose` is "settle", "halve", "decide" or empty. Where all have labels, new queries are written first.
     """
     left, more = dataset.unlabelled, round_up(wanted) if wanted else None
     if left and more is None:
         return [label_random_step(dataset, "label_more")]
     if left and more is not None:
-        key = f"{'label_and_write' if more > left else 'label_so_many'}{'_to_' if purpose else ''}{purpose}"
-        return [label_random_step(dataset, key, left=left, more=more)]
+        key, meant = "label_and_write" if more > left else "label_so_many", {purpose: True} if purpose else {}
+        return [label_random_step(dataset, key, left=left, more=more, **meant)]
     return writing(dataset, more)
 
 
 def writing(dataset: Dataset, more: int | None = None) -> list[Step]:
     """Write so many new queries, accept their file, and label them; None: it is not known how many."""
     file = QUERIES if dataset.in_memory else shell_word(dataset.path / QUERIES)
-    told = label_random_step(dataset, "write_queries", more=more, file=file, **vectors_step(dataset))
+    known: dict[str, Fact] = {"all": not dataset.unlabelled, "more": more, "file": file}
+    told = label_random_step(dataset, "write_queries", **known, **vectors_step(dataset))
     steps = [told]
     if queries_are_fixed(dataset) and not dataset.in_memory:
-        accept = Step(told.key, told.facts, accepting(dataset).command)
+        accept = Step(told.key, told.facts, words_of("check", dataset, options={"--accept": True}))
         steps = [accept, Step("label_them", {}, told.command)]
-    return [*steps, *installing_for(dataset)]
-
-
-def installing_for(dataset: Dataset) -> list[Step]:
-    """Install what embeds new queries as the recorded ones were, where that is not here."""
-    return [step for kind in _kinds(dataset) for step in _installing("install", kind)]
+    # what embeds new queries as the recorded ones were, where that is not here
+    return [*steps, *(step for kind in _kinds(dataset) for step in _installing("install", kind))]
 
 
 def queries_are_fixed(dataset: Dataset) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from steelyard_eval.common.formatting import MISSING, interval, number, p_value
-from steelyard_eval.result.sentences import HEADINGS, heading, say
+from steelyard_eval.result.sentences import FORMS, HEADINGS, heading, say
 from steelyard_eval.result.sentences.headings import BASELINE, CELLS, CHOSEN, DETAILS, TODAY, TUNED, VERDICTS
 from steelyard_eval.result.structs import Cell, Estimate, Fact, Result, Row
 
@@ -15,6 +16,8 @@ MAX_ROWS = 8
 """Contenders on a report's first screen, beside the baseline and the choice."""
 PLAIN = ("bm25", "vector")
 """What everybody knows, and a short table of a decision shows."""
+LEVEL = " [95%]"
+"""How headings end above intervals."""
 Columns = Mapping[str, Sequence[Cell]]
 """Cells by the key of their column."""
 
@@ -85,7 +88,7 @@ def facts_of(result: Result) -> dict[str, Fact]:
     return {
         "metric": result.metric,
         "baseline": TODAY if result.decision else about.baseline or None,
-        "queries": about.data.judged,
+        "queries": about.data.judged or None,
         "data": about.data.called,
         "limit": about.limit,
     }
@@ -188,41 +191,37 @@ def _sheet(
         if not at or any(c is not None for c in cells)
     }
     numbers = {
-        name: all(isinstance(cell, int | float | None) for cell in cells) and CELLS.get(name) not in INTERVALS
-        for name, cells in columns.items()
+        name: all(isinstance(cell, int | float | None) for cell in cells) for name, cells in columns.items()
     }
-    heads = tuple(SheetColumn(heading(name, known), right, name) for name, right in numbers.items())
+    heads = tuple(SheetColumn(_head(name, columns[name], known), right, name) for name, right in numbers.items())
     texts = [[_text(cell, CELLS.get(name, "")) for cell in cells] for name, cells in columns.items()]
     legends = [heading(f"legend_{name}", known) for name in {key: "", **columns} if f"legend_{name}" in HEADINGS]
     legend = "\n".join(filter(None, (" ".join(legends), *below)))
     return Sheet(key, heading(f"title_{key}", known), heads, tuple(zip(*texts, strict=True)), legend, tuple(words))
 
 
-def triple(value: Estimate | None, *, signed: bool = False) -> str:
+def _head(name: str, cells: Sequence[Cell], known: Mapping[str, Fact]) -> str:
+    """The heading of a column, which speaks of intervals only where there is one."""
+    without = all(cell.low is None for cell in cells if isinstance(cell, Estimate))
+    return heading(name, known).removesuffix(LEVEL if without else "")
+
+
+def triple(value: Estimate, *, signed: bool = False) -> str:
     """A value with its interval."""
-    if value is None:
-        return MISSING
     return f"{number(value.mean, signed=signed)} {interval(value.low, value.high, signed=signed)}".rstrip()
 
 
 _LOOKS: Mapping[str, Callable[[Any], str]] = {
-    "": lambda value: MISSING if value is None else number(value) if isinstance(value, float) else str(value),
-    "integer": lambda value: number(value, 0),
-    "hundredths": lambda value: number(value, 2),
-    "percent": lambda value: MISSING if value is None else f"{value:.0%}",
-    "permille": lambda value: MISSING if value is None else f"{value:.1%}",
-    "power": lambda value: MISSING if value is None else f"{value:.1e}",
-    "tenths": lambda value: number(value, 1),
-    "plain": lambda value: MISSING if value is None else f"{value:g}",
-    "signed": lambda value: number(value, signed=True),
-    "word": lambda value: MISSING if value is None else heading(value),
+    **FORMS,
+    "": lambda of: triple(of) if isinstance(of, Estimate) else number(of) if isinstance(of, float) else str(of),
+    "power": "{:.1e}".format,
+    "word": heading,
     "p": p_value,
-    "gain": lambda value: triple(value, signed=True),
+    "gain": partial(triple, signed=True),
     "unbounded": lambda of: f"{of.mean:+.3f} [{of.low:+.3f}, {of.high:+.3f}]",
 }
-"""How the cells of a column look, by the names that `CELLS` has for it."""
-INTERVALS = ("gain", "unbounded")
+"""How the cells of a column look, by the names that `CELLS` has for it: forms of sentences and of tables."""
 
 
 def _text(cell: Cell, look: str) -> str:
-    return triple(cell) if isinstance(cell, Estimate) and look not in INTERVALS else _LOOKS[look](cell)
+    return MISSING if cell is None else _LOOKS[look](cell)

@@ -25,6 +25,7 @@ def render(result: Result, *, full: bool = False, notes: bool = True) -> str:
     tables = "\n\n".join(map(table, sheets(result, short=not full)))
     about, answer = result.provenance, result.answer
     facts = {**facts_of(result), "split": about.split, "intents": about.intents or None}
+    facts |= {"unlabelled": None if about.data.judged else about.data.queries or 0}
     where = heading("about", {**facts, "model": about.model or "none"}) if result.rows else ""
     below = "\n".join(wrapped(line) for line in (where, " ".join(map(say, answer.because))) if line)
     to_do = "\n".join(step_text(say(step), shlex.join(step.command)) for step in answer.steps)

@@ -363,7 +363,8 @@ class Workbench:
         config : contender
             A system, a strategy or a weights file (default: the `system` in dataset.json, else bm25).
         against : contender
-            Also explain what this contender changes. Contenders with only lists (TREC runs) are compared by ranks.
+            Also explain what this contender changes. The configuration is before, this is after. Contenders with
+            only lists (TREC runs) are compared by ranks.
         entry : str
             Entry to explain in full, ranked or not.
         limit : int

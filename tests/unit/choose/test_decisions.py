@@ -423,8 +423,11 @@ class TestRestrictions:
     def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_noise(self):
         gains = np.array([0.1, 0.0, 0.2, -0.1])
         worse, better = (choice_limits.Best("x", sign * gains, Gain.of(sign * 0.05, 0.01)) for sign in (-1, 1))
+        counts = {"kept": 1, "of": 2}
         told = [
-            choice_limits.describe_cost(Restriction("elasticsearch"), *sides, np.arange(4), "nDCG@10", {}).key
+            choice_limits.describe_cost(Restriction("elasticsearch"), *sides, np.arange(4), "nDCG@10", counts)
             for sides in ((worse, better), (better, worse))
         ]
-        assert told == ["restricted_no_cost", "restricted"]
+        assert [one.key for one in told] == ["restricted_no_cost", "restricted"]
+        # differences of 0.2, 0, 0.4 and -0.2: error sqrt(.2 / 3 / 4) = .1291, ends 0.1 -+ 1.96 * .1291
+        assert "a gain of 0.153 and a cost of 0.353" in say(told[1])

@@ -38,6 +38,7 @@ from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.lists_and_latency import latencies
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.export import TARGETS
 from steelyard_eval.measures.spread import NO_GAIN, Gain
 from steelyard_eval.recording.next_steps import describe_config
 from steelyard_eval.recording.record import record
@@ -61,6 +62,16 @@ def queries(space):
 @pytest.fixture(scope="module")
 def found(space):
     return recommend(space.dataset, timed=False, workspace=space)
+
+
+def test_what_no_target_can_run_says_what_was_tried_why_not_and_what_to_do(space, found, tmp_path):
+    (line,) = [line for line in found.saved(tmp_path / "w.json", space.dataset)[1] if line.startswith("export: ")]
+    assert "graph" in found.result.answer.formula
+    assert all(target in line for target in TARGETS)
+    assert "graph is no part of a hybrid query" in line
+    fits = replace(found, config=config_of("rrf(bm25, vector, k=1)")).saved(tmp_path / "w.json", space.dataset)[1]
+    (line,) = [line for line in fits if line.startswith("export: ")]
+    assert {target for target in TARGETS if target in line} == {"opensearch", "elasticsearch", "vespa", "qdrant"}
 
 
 def config_of(text, system="plain"):
@@ -256,8 +267,16 @@ def test_what_is_said_has_the_metric_today_and_expected_with_its_range():
     near_the_top = describe_decision(ship, "echovault", "nDCG@10", "soleri", 0.95).facts["gain"]
     assert near_the_top.high == pytest.approx(0.05)  # at most 1
     failing = blockers.chosen_queries("failing")
+    wide, endless = (replace(attempt, more_range=ends) for ends in ((12, 183), (12, None)))
     for ruling, key, fact, value in (
         (attempt, "try_more", "more", 40),
+        (attempt, "try_more", "strict", True),  # the range is above 0, and yet it does not ship
+        (replace(attempt, gain=Gain.of(0.05, 0.03)), "try_more", "strict", False),
+        (wide, "try_more", "most", 180),
+        (wide, "try_more", "unbounded", False),
+        (endless, "try_more", "least", 12),
+        (endless, "try_more", "unbounded", True),
+        (replace(attempt, more_range=(36, 38)), "try_more", "least", None),  # one number when rounded
         (replace(attempt, more=None), "try_more", "more", None),
         (replace(attempt, blocker=blockers.INTERRUPTED), "try_interrupted", "bound", None),
         (keep, "keep", "bound", 0.0551),

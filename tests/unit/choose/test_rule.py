@@ -150,6 +150,8 @@ class TestRule:
         assert found.gain.worse == pytest.approx(scipy.stats.t.cdf(-0.04394 / 0.03147, 39), abs=1e-4)
         # The gate asks for t(39) at .001 = 3.313 standard errors: (3.313 * 0.2025 / 0.05)^2 = 180 queries in all.
         assert found.more == pytest.approx(140, abs=2)
+        # One error, .20255 / sqrt(40) = .032026, more: (3.3128 * .20255 / .082026)^2 = 67 in all; one less: 1394
+        assert found.more_range == pytest.approx((27, 1354), abs=2)
 
     @tabled
     def test_the_verdict_on_one_candidate_of_forty_queries(self, gains, unseen, gates, verdict):

@@ -18,6 +18,7 @@ from steelyard_eval.choose.duel import PairSelection
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.recording.next_steps import installed_first, label_more_step, using
+from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Step
 
 
@@ -35,6 +36,7 @@ class TestSteps:
         (step,) = label_more_step(labelled(judged), wanted, "settle")
         assert (step.key, step.facts.get("more")) == (key, more)
         assert step.facts.get("left") in (None, 30 - judged)
+        assert ("left" in step.facts) == say(step).endswith(" to settle it")
         assert key != "write_queries" or (step.facts["file"], step.command) == ("queries.jsonl", [])
 
     def test_no_more_pairs_are_asked_for_than_there_are(self):

@@ -213,6 +213,8 @@ class TestWithoutLabels:
         bare = dataclasses.replace(dataset, qrels={})
         found = compare(bare, ["bm25", "echovault"], timed=False, runs=tmp_path / "runs")
         assert found.result.answer.key == "disagree"
+        footer = f" (all): {len(dataset.split('all'))} queries, none labelled, limit 10"
+        assert footer in " ".join(str(found).split())
         assert found.result.queries == [] and not any(row.means or row.against for row in found.result.rows)
         assert found.to_frame()[["one", "other"]].values.tolist() == [["bm25", "echovault"]]
         assert "RBO" in found._repr_html_()

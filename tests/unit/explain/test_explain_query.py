@@ -283,22 +283,25 @@ def test_an_entry_beyond_the_depth_of_one_retriever_is_not_said_to_have_no_vecto
     assert ("(vector: not returned)" in shown, "no vector" in shown) == (True, False)
 
 
-def test_without_a_query_two_contenders_are_held_against_each_other(monkeypatch):
-    """What compare says of each query, subtracted here."""
+def test_before_is_the_configuration_and_after_is_against_with_a_query_and_without(monkeypatch):
+    """What compare says of each query, subtracted here: after less before, as everywhere."""
     monkeypatch.setenv("COLUMNS", "400")
     rows = document("compare", starter(), "vector", "bm25")["queries"]
-    less = {row["id"]: row["values"]["vector"] - row["values"]["bm25"] for row in rows}
-    lost = sorted((id_ for id_ in less if less[id_] < 0), key=lambda id_: (less[id_], id_))
-    gained = sum(change > 0 for change in less.values())
+    values = {row["id"]: (row["values"]["vector"], row["values"]["bm25"]) for row in rows}
+    change = {id_: after - before for id_, (before, after) in values.items()}
+    gain = sorted((id_ for id_ in change if change[id_] > 0), key=lambda id_: (-change[id_], id_))
     shown = done("explain", starter(), "vector", "--against", "bm25").stdout
-    assert [line.split()[:2] for line in shown.splitlines()[2:] if line.startswith("q")] == [
-        [id_, f"{less[id_]:+.4f}"] for id_ in lost[:10]
+    assert shown.split()[:6] == ["query", "before:", "vector", "after:", "bm25", "change"]
+    assert [line.split()[:4] for line in shown.splitlines()[2:] if line.startswith("q")] == [
+        [id_, *(f"{value:.4f}" for value in values[id_]), f"{change[id_]:+.4f}"] for id_ in gain[:10]
     ]
-    assert f"with bm25: {len(lost)} of {len(rows)} judged queries;" in shown
-    assert f"\n{gained} queries have" in shown
+    assert f"rises on {len(gain)} of {len(rows)} labelled queries;" in shown
+    assert f"\nit falls on {sum(own < 0 for own in change.values())}, listed by" in shown
     assert shown.endswith(" bm25 --against vector\n")
     same = done("explain", starter(), "fts", "--against", "other=fts").stdout
-    assert same.endswith(": none of 59 judged queries\n")
+    assert same.endswith("rises on none of 59 labelled queries\n")
+    one = done("explain", starter(), gain[0], "vector", "--against", "bm25").stdout
+    assert one.index("\nbefore: vector") < one.index("\nafter: bm25")
 
 
 def test_lists_alone_cannot_be_explained_so_no_command_names_them_first(tmp_path):

@@ -1,4 +1,4 @@
-"""Makes the end of `docs/targets.md`: which target can express which family of strategies, and why not the others.
+"""Makes the end of `docs/targets.md`: which targets can express which family of strategies.
 
 ``PYTHONPATH=engine:eval python tests/unit/export/families.py`` prints what stands at the end of that page.
 """
@@ -7,45 +7,30 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from pathlib import Path
 
 from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.export import TARGETS, Loss, Target, say
+from steelyard_eval.export import TARGETS, unsupported
 
 FAMILIES = json.loads(Path(__file__).with_name("families.json").read_text("utf-8"))
 
 
 def table(config: SearchConfig) -> str:
-    """Make a Markdown table of strategies by targets, and below it a section of each target with its reasons.
+    """Make a Markdown table of strategies with the targets that take each, and a list of those that none takes.
 
     `config` supplies the depths and the limit. The cells come from the exporters themselves.
     """
-    why = {
-        name: {family: _lost(config.with_strategy(parse_strategy(family)), target) for family in FAMILIES}
-        for name, target in TARGETS.items()
+    takes = {
+        family: [name for name, target in TARGETS.items() if not unsupported(target, strategy)]
+        for family in FAMILIES
+        for strategy in [config.with_strategy(parse_strategy(family))]
     }
-    lines = [f"| | {' | '.join(f'[{name}](#{name})' for name in TARGETS)} |", "|---" * (len(TARGETS) + 1) + "|"]
-    for family in FAMILIES:
-        lines.append(f"| `{family}` | {' | '.join('no' if why[name][family] else 'yes' for name in TARGETS)} |")
-    for name, losses in why.items():
-        lines += ["", f"### {name}", ""]
-        for reason, count in Counter(filter(None, losses.values())).items():
-            refused = "; ".join(f"`{family}`" for family, lost in losses.items() if lost == reason)
-            many = "all" if count == len(FAMILIES) else "all others" if count > len(FAMILIES) / 2 else refused
-            lines.append(f"- {many}: {reason}")
-    return "\n".join(lines) + "\n"
-
-
-def _lost(config: SearchConfig, target: Target) -> str:
-    """Why a target cannot express a configuration; empty where it can."""
-    try:
-        say(config, target)
-    except Loss as lost:
-        return str(lost)
-    return ""
+    lines = ["| strategy | targets |", "|---|---|"]
+    lines += [f"| `{family}` | {', '.join(names)} |" for family, names in takes.items() if names]
+    none = [f"- `{family}`" for family, names in takes.items() if not names]
+    return "\n".join([*lines, "", "No target takes these:", "", *none]) + "\n"
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.gate.lists import read_contenders
 from steelyard_eval.gate.lists import run as run_all
 from steelyard_eval.gate.setup import Gate, data_hashes, runs, scores_hash, settled_hash
+from steelyard_eval.result.structs import Estimate
+from steelyard_eval.views.sheets import sheets
 
 STARTER = Path(__file__).parents[3] / "qrels" / "starter"
 SUM = "weighted_sum(0.4*bm25, 0.6*vector, normalize=minmax)"
@@ -59,6 +61,12 @@ def rows(found, key):
 def checks(found):
     """How the contenders were held against the baseline."""
     return {row["check"] for row in rows(found, "gate_check")}
+
+
+def headings(found):
+    """Those of the columns that may have intervals."""
+    columns = [column for sheet in sheets(found.result, short=True) for column in sheet.columns]
+    return [column.name for column in columns if column.key in ("interval", "change")]
 
 
 def against(found, side="baseline"):
@@ -127,6 +135,10 @@ def test_an_unchanged_tree_passes_by_identity(data, baseline):
     found = data.gate(baseline=baseline)
     assert (found.verdict, checks(found), found.result.answer.facts["many"]) == ("pass", {"identity"}, 2)
     assert [row["lists_changed"] for row in rows(found, "gate_check")] == [0, 0]
+    # equal lists have no difference and no interval, and the heading promises none
+    changes = [row[key] for key in ("gated", "gate_rule") for row in rows(found, key) for key in ["change"]]
+    assert changes == [Estimate(0.0)] * 6
+    assert (found.result.rows[0].gain, headings(found)) == (Estimate(0.0), ["nDCG@10", "change"])
 
 
 def test_one_ulp_of_one_score_is_told(data, baseline):
@@ -198,13 +210,27 @@ def test_worse_fails_with_1_and_shows_the_queries_that_lost(data, lists, baselin
     found = data.gate({"bm25": worse(data, lists, 0.4)}, baseline=baseline)
 
     now, before = found.result.rows[:2]
-    assert (found.verdict, found.exit_code()) == ("fail", 1)
+    assert (found.verdict, found.exit_code(), headings(found)) == ("fail", 1, ["nDCG@10", "change [95%]"])
     assert now.means["nDCG@10"].mean - before.means["nDCG@10"].mean == pytest.approx(now.gain.mean)
     falls = [row["now"] - row["before"] for row in rows(found, "lost")]
     assert falls == sorted(falls)
     query = next(query for query in found.result.queries if query.id == rows(found, "lost")[0]["query"])
     assert query.lists["bm25"] != query.lists[before.label]
     assert min(query.values["bm25"] - query.values[before.label] for query in found.result.queries) == falls[0]
+
+
+def test_what_is_ruled_out_has_its_own_range(data, lists, baseline):
+    """The interval is of 95% on both sides; what passes is a bound of 90% on one, which lies nearer."""
+    passed, open_ = (
+        data.gate({"bm25": worse(data, lists, *how)}, baseline=baseline) for how in ((0.04, 1), (0.02, 0))
+    )
+    facts = passed.result.findings[0].facts
+    assert (passed.verdict, facts["gain"].low < -facts["excluded"]) == ("pass", True)
+    assert 0 < facts["upper"] == against(passed)["upper"] < facts["excluded"] == 0.04
+    assert f"at most {facts['upper']:.3f} (90% sure, one-sided)" in passed.sentence
+    facts = open_.result.findings[0].facts
+    assert (open_.verdict, facts["reach"]) == ("inconclusive", against(open_)["upper"])
+    assert facts["reach"] > facts["open"] == 0.04
 
 
 def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline, tmp_path, capsys, monkeypatch):
@@ -286,7 +312,7 @@ def test_an_update_says_when_and_why(data, based, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
     found = data.gate(baseline=based({"bm25": "vector", SUM: SUM}, reason="vectors alone"))
     (about,) = rows(found, "gate_file")
-    assert (about["because"], about["date"]) == ("vectors alone", "2027-01-15")  # date -u -d @1800000000
+    assert (about["reason"], about["date"]) == ("vectors alone", "2027-01-15")  # date -u -d @1800000000
     assert found.verdict == "pass"
     # of vector, as compare prints it
     assert found.result.rows[1].means["nDCG@10"].mean == pytest.approx(0.7105, abs=1e-4)
@@ -384,7 +410,7 @@ def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data
 
     assert (found.verdict, found.result.findings[0].key) == ("fail", "gate_invariant")
     seen = against(found)
-    word = {"fail": "fell", "pass": "rose" if seen["reason"] == "better" else "held"}[seen["verdict"]]
+    word = {"fail": "fell", "pass": "rose" if seen["decided_by"] == "better" else "held"}[seen["verdict"]]
     assert found.sentence.startswith(f"Fail: mine: quality {word} (")  # what everybody asks first
     assert found.result.findings[0].facts["promises"] == ["scope"]
 

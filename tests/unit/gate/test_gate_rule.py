@@ -40,9 +40,9 @@ def test_the_test_is_scipys_one_sided_t_test(n, mean):
 
 
 @tabled
-def test_the_verdicts_by_hand(n, ndcg, composite, verdict, reason):
+def test_the_verdicts_by_hand(n, ndcg, composite, verdict, decided_by):
     found = judge(differences(n, *ndcg), differences(n, *(composite or ndcg)))
-    assert (found.verdict, found.reason) == (verdict, reason)
+    assert (found.verdict, found.decided_by) == (verdict, decided_by)
 
 
 @pytest.mark.parametrize("sd", [0.05, 0.2, 0.35])

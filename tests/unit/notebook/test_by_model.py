@@ -26,9 +26,8 @@ from steelyard_eval.extensions.model_judge import (
     judge_name,
     model_agreement,
     prompt_of,
-    weighted_kappa,
 )
-from steelyard_eval.notebook.label.judgment_file import Judgment
+from steelyard_eval.notebook.label.judgment_file import Judgment, agreement
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
 
@@ -153,11 +152,13 @@ def test_pairs_that_either_left_without_a_grade_are_not_common():
     assert model_agreement(own, other)["needed"] == 1
 
 
-def test_weighted_kappa_is_that_of_scikit_learn():
-    rng = np.random.default_rng(1)
-    one, other = rng.integers(0, 4, (2, 60))
-    expected = cohen_kappa_score(one, other, weights="quadratic")
-    assert weighted_kappa(one.astype(float), other.astype(float)) == pytest.approx(expected)
+@pytest.mark.parametrize("grades", [4, 2])
+def test_both_kappas_are_those_of_scikit_learn(grades):
+    one, other = np.random.default_rng(grades).integers(0, grades, (2, 60))
+    found = agreement(given(one.tolist()), given(other.tolist()))
+    ways = {"kappa": None, "weighted": "quadratic"}
+    expected = {name: cohen_kappa_score(one, other, weights=how) for name, how in ways.items()}
+    assert {name: found[name] for name in ways} == pytest.approx(expected)
 
 
 def test_the_command_asks_only_where_that_is_wanted(tmp_path, monkeypatch):

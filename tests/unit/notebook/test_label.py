@@ -123,6 +123,8 @@ class TestScreen:
         assert labelling_state(session)["sentence"].startswith("Query 2 of 20, about ")
         session.decided = SavedRun(1, "", "recommend", RunFacts(verdict="try", labels_needed=31))
         assert labelling_state(session)["drawn"]["needed"] == 30  # one query is labelled since
+        session.decided = SavedRun(1, "", "recommend", RunFacts(verdict="try", labels_needed=200))
+        assert " labels and about 140 more queries" in labelling_state(session)["sentence"]  # 199 less 58
 
     def test_labels_of_the_data_set_are_used_and_not_asked_for(self, data, tmp_path):
         own = open_judging(data.dataset, CONTENDERS, tmp_path, workspace=lambda: data.workspace)
@@ -376,6 +378,18 @@ class TestCommand:
         queries = [{"id": f"q{at}", "text": "keys", "split": ("dev", "test")[at > 0]} for at in range(3)]
         folder = write_set(tmp_path, ["keys"], queries)
         assert json.loads(self.judge(folder, "--json", *words).stdout)["left"] == left
+
+    def test_queries_that_find_nothing_are_counted_and_named(self, unstated, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "1000")
+        with (unstated / "queries.jsonl").open("a") as queries:
+            queries.writelines(f'{{"id": "q{at}", "text": "zzz{at}"}}\n' for at in range(2, 6))
+        (unstated / "qrels.txt").write_text("q2 0 m1 1\n")  # it finds nothing, and has a label
+        said = self.judge(unstated, keys="20q").stdout
+        assert "fts, bm25 find nothing for 3 queries without labels (q3, q4, q5); " in said
+        assert "all queries have labels" not in said
+        (unstated / "qrels.txt").write_text("".join(f"q{at} 0 m1 1\n" for at in range(1, 6)))
+        said = self.judge(unstated, keys="20q").stdout
+        assert ("find nothing for" in said, "all queries have labels" in said) == (False, True)
 
     def test_an_answer_is_changed_in_its_file_and_applied(self, unstated):
         (unstated / "qrels.txt").write_text("q1 0 m1 1\n")

@@ -15,7 +15,6 @@ from importlib import resources
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from steelyard.extensions.network.chat import Chat
 from steelyard.memory.entry import Entry
 from steelyard_eval.choose.differences import ModelLabels
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.second_labels import weighted_kappa
 from steelyard_eval.notebook.label.judgment_file import GRADES, Judgment, Pair, agreement, judgments_of
 from steelyard_eval.notebook.label.pool import Pool
 from steelyard_eval.notebook.label.session import Session
@@ -130,12 +130,6 @@ def model_agreement(
         low, high = (float(end) for end in np.quantile(values, [0.025, 0.975])) if values else (None, None)
     counts = len(common) >= MIN_PAIRS and low is not None and low > 0
     return {**record, "low": low, "high": high, "counts": counts, "needed": max(0, MIN_PAIRS - len(common))}
-
-
-def weighted_kappa(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float | None:
-    """Cohen's kappa with squared weights: ``1 - observed / expected`` distance; None where all is equal."""
-    expected = float((one**2).mean() + (other**2).mean() - 2 * one.mean() * other.mean())  # over all pairs
-    return 1.0 - float(((one - other) ** 2).mean()) / expected if expected > 1e-12 else None
 
 
 def agreed(agreement: Mapping[str, object]) -> str:

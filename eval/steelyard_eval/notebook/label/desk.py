@@ -21,7 +21,7 @@ from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.next_steps import WEIGHTS, deciding, label_step, round_up, try_path, writing
 from steelyard_eval.recording.saved_runs import RunFacts
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Step
+from steelyard_eval.result.structs import Fact, Message, Step
 
 LISTED = 20
 """Pairs that are listed without being asked."""
@@ -154,7 +154,16 @@ def sentence(session: Session, record: Record) -> str:
         )
     elif drawn and not pair:
         told = f"nothing is left to label: {drawn['labelled']} queries have labels; {_answer(record)}"
-    return f"{leads}{told[0].upper()}{told[1:]}."
+    return f"{leads}{told[0].upper()}{told[1:]}.{_nothing_found(session)}"
+
+
+def _nothing_found(session: Session) -> str:
+    """The queries without labels for which no contender finds an entry, so that nobody is asked; empty without."""
+    pool = session.pool
+    asked = session.labels.keys() | {pool.queries[at].id for at in pool.query.tolist()}
+    ids = [query.id for query in pool.queries if query.id not in asked]
+    facts: dict[str, Fact] = {"pool": [*pool.labels], "count": len(ids), "named": ids[:3], "more": len(ids) > 3}
+    return f" {say(Message('nothing_found_for', facts))}" if ids else ""
 
 
 def progress(session: Session, record: Record, query: str) -> str:
@@ -176,7 +185,9 @@ def _answer(record: Record) -> str:
         return f"{counted(record['left'], 'label')} left"
     if drawn["needed"]:
         told = [f"about {counted(round_up(drawn['pairs']), 'label')}"] if drawn["pairs"] else []
-        told += [counted(round_up(drawn["missing"]), "more query", "more queries")] if drawn["missing"] else []
+        about = "about " if drawn["asked"] else ""  # what recommend asked for is an estimate, the fewest is none
+        rest = f"{about}{counted(round_up(drawn['missing']), 'more query', 'more queries')}"
+        told += [rest] if drawn["missing"] else []
         more = " and ".join(told)
         return f"recommend asked for {more}" if drawn["asked"] else f"{more} until recommend can decide"
     if drawn["verdict"]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, quote
@@ -17,6 +18,7 @@ from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.folder import FOLDER
 from steelyard_eval.datasets.groups import normalised_text
+from steelyard_eval.datasets.second_labels import weighted_kappa
 
 GRADES = (0, 1, 2, 3)
 MEANING = ("not relevant", "related", "relevant", "answers it")
@@ -125,13 +127,12 @@ def agreement(first: Mapping[Pair, Judgment], second: Mapping[Pair, Judgment]) -
     Kappa is 1 for equal judgments and 0 for what chance gives; None where it is not defined: without common pairs,
     or when both gave one grade only.
     """
-    from sklearn.metrics import cohen_kappa_score  # half a second to import
-
     common = [pair for pair in first if pair in second and None not in (first[pair].grade, second[pair].grade)]
-    a, b = ([given[pair].grade for pair in common] for given in (first, second))
-    equal = sum(x == y for x, y in zip(a, b, strict=True)) / len(common) if common else None
-    kinds = {"kappa": None, "weighted": "quadratic"} if len({*a, *b}) > 1 else {}
-    kappas = {
-        name: float(cohen_kappa_score(a, b, labels=list(GRADES), weights=how)) for name, how in kinds.items()
-    }
-    return {"pairs": len(common), "equal": equal, "kappa": None, "weighted": None} | kappas
+    if not common:
+        return {"pairs": 0, "equal": None, "kappa": None, "weighted": None}
+    a, b = (np.array([given[pair].grade for pair in common], dtype=np.float64) for given in (first, second))
+    equal, kappa, weighted = float((a == b).mean()), None, weighted_kappa(a, b)
+    if weighted is not None:
+        chance = sum(float((a == grade).mean() * (b == grade).mean()) for grade in GRADES)
+        kappa = (equal - chance) / (1 - chance)
+    return {"pairs": len(common), "equal": equal, "kappa": kappa, "weighted": weighted}

@@ -125,8 +125,8 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "semicolons": "; ".join,
     "some": some,
     "command": shlex.join,
-    "hundredths": "{:.2f}".format,
-    "integer": "{:.0f}".format,
+    "hundredths": partial(number, digits=2),
+    "integer": partial(number, digits=0),
     "plus": "{:+.3f}".format,
     "significant": "{:.4g}".format,
     "undrawn": lambda count: counted(
@@ -138,7 +138,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "more_labelled": lambda count: counted(count, "more labelled query", "more labelled queries"),
     "more_queries": lambda count: counted(count, "more query", "more queries"),
     "permille": "{:.1%}".format,
-    "tenths": "{:.1f}".format,
+    "tenths": partial(number, digits=1),
     "digits2": "{:.2g}".format,
     "plain": "{:g}".format,
     "digest": lambda text: text[:DIGEST],
@@ -191,7 +191,7 @@ def say(message: Message) -> str:
 
 
 def heading(key: str, facts: Mapping[str, Fact] | None = None) -> str:
-    """The heading of a table or a column; a name that is none of ours, such as a metric, is its own."""
+    """The heading of a table or a column; what is not listed, such as a metric, has its key as its heading."""
     return filled(HEADINGS[key], facts or {}) if key in HEADINGS else key
 
 

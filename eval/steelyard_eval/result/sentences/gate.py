@@ -5,8 +5,9 @@ from __future__ import annotations
 _SURE = "<< ({gain:range}, 95% sure; {worse:odds})>><<?vague: on these queries, which are too few to say more>>"
 _TOLD = (
     f"{_SURE}<<; the gate's one-sided test fails (p = {{p:digits2}})>>"
-    "<<; a drop of {excluded:plain} is ruled out ({bound:percent} sure, one-sided)>>"
-    "<<; too few queries to rule out a drop of {open:plain}>>"
+    "<<; a drop is at most {upper:number} ({bound:percent} sure, one-sided), and {excluded:plain} is allowed>>"
+    "<<; too few queries to rule out a drop of {open:plain}>><<: it may reach {reach:number} ({bound:percent} sure, "
+    "one-sided)>>"
 )
 _RISEN = (
     "{before} before<< (p = {p:digits2})>><<; too few queries to rule out a rise by more than {budget:plain}>>"
@@ -67,18 +68,13 @@ HEADINGS: dict[str, str] = {
     "blocks about {false_alarms:percent} of harmless changes (false alarms)."
     "<<?several: Of several contenders, these are the worst values.>><<?asleep: It would miss most such drops: too "
     "few queries have labels.>><< It would miss most such drops of {asleep_of:and}: too few queries have labels.>>",
-    "finding": "finding",
     "change": "change [95%]",
     "top10_changed": "top 10 changed (of {of})",
-    "text": "text",
-    "now": "now",
-    "slice": "slice",
-    "value": "value",
     "fall": "change",
     "p_by_slice": "p by slice",
     "fell": "worse",
     "side": "against",
-    "reason": "by",
+    "decided_by": "decided by",
     "worse": "p of a loss",
     "composite": "change of A",
     "p_worse": "p worse",
@@ -86,23 +82,14 @@ HEADINGS: dict[str, str] = {
     "p_ndcg": "p nDCG@10",
     "upper": "largest drop",
     "limit": "limit of A",
-    "promise": "promise",
-    "entries": "entries",
-    "check": "check",
-    "units": "units",
     "lists_changed": "lists changed",
     "scores_changed": "scores changed",
     "detection_rate": "catches",
     "false_alarms": "false alarms",
-    "file": "file",
-    "date": "date",
-    "because": "reason",
-    "tool": "tool",
     "summary_numbers": "the numbers",
     "summary_rankings": "the numbers, and both rankings of the queries that lost most",
     "lost_most": "lost most under",
     "queries_of": "queries that lost most under",
-    "nothing": "nothing",
     "github_undecided": "steelyard gate: no decision",
     "undecided": "The gate could not decide, so the effect of this change is unknown.",
     "figure_gated": "Change of nDCG@10 with 95% intervals",

@@ -42,11 +42,13 @@ REMEDIES = {
 
 DECIDED = {
     "ship": f"Ship {{choice}}: {_SIZE}.",
-    **{f"try_{key}": f"{_TRY} Not proven yet: {reason}." for key, reason in BLOCKERS.items()},
-    "try_blocked": f"{_TRY} Not proven yet: these labels cannot prove a gain.",
-    "try_more": f"{_TRY} Not proven yet<<: about {{more:more_labelled}} could prove it>>.",
+    **{f"try_{key}": f"{_TRY} Not enough to ship: {reason}." for key, reason in BLOCKERS.items()},
+    "try_blocked": f"{_TRY} Not enough to ship: these labels cannot prove a gain.",
+    "try_more": f"{_TRY} Not enough to ship.<<?strict: The best of many candidates has to pass a stricter test than this "
+    "range.>><< About {more:more_labelled} could be enough>><< (likely {least:count} to {most:count})>>"
+    "<<?unbounded: (likely {least:count} or more)>><<?more:.>>",
     "keep": f"Keep {_NAME}<<?open: for now>>: <<?open:nothing is proven better, and >>the best alternative gains at most "
-    "{bound:number} {metric} (95% sure).",
+    "{bound:number} {metric} (95% sure, one-sided).",
     **{
         f"keep_{key}": f"Keep {_NAME}: {BLOCKERS[key]}; on other queries another search may be better."
         for key in ("failing", "flat")
@@ -89,8 +91,9 @@ RESTRICTED = {
     "restricted_free": f"{_ALLOWED} The restriction costs nothing: the choice is the same without it.",
     "restricted_no_cost": f"{_ALLOWED} The restriction costs nothing that can be measured: the choice without it is not "
     "expected to be better.",
-    "restricted": f"{_ALLOWED} The restriction costs {{cost:number}} {{metric}} ({{low:signed}} to {{high:signed}}, 95% "
-    "sure): the expected gain is {within:signed} with it and {without:signed} without it. The best without it is {best}.",
+    "restricted": f"{_ALLOWED} The restriction costs {{cost:number}} {{metric}}<< ({{low:number}} to {{high:number}}, 95% "
+    "sure)>><< (95% sure: between a gain of {gained:number} and a cost of {high:number})>>: the expected gain is "
+    "{within:signed} with it and {without:signed} without it. The best without it is {best}.",
     "best_allowed": "The formula above is the best that qualifies.",
     "export_best": "if you need {target}, write the best that it can run",
     "too_slow": "it takes {ms} ms",
@@ -102,9 +105,6 @@ RESTRICTED = {
 STEPS = {
     "judge_more_pairs": "label {pairs} more pairs; from then on they count",
     "write_and_judge": "write queries and label {pairs:pairs} of query and entry; fewer do not change the answer",
-    "label_so_many_to_decide": "label about {more:more_queries}; then your labels decide",
-    "label_and_write_to_decide": "label about {more} more queries ({left} without labels; write the others); then your labels "
-    "decide",
 }
 
 NOTICES = {
@@ -125,14 +125,16 @@ NOTICES = {
     "decided_interrupted": "The search was interrupted, so some candidates were not tried.",
 }
 
+_FOR_TARGET = "`recommend --for TARGET` finds the best search that another target can run."
 FILES = {
     "file_chosen": "{file}: the choice",
     "file_today": "{file}: what you run today",
     "file_attempt": "{file}: the suggestion",
     "file_allowed": "{file}: the best that qualifies<< for {target}>>",
     "file_kept": "{file}: {done}<<; it was of the data set {data}>>; undo: {undo:command}",
-    "file_exports": "export: <<{file} fits {takes:and}>><<?any:no other system can run {file}>>; `--for SYSTEM` finds the "
-    "best search that SYSTEM can run",
+    "file_exports": f"export: {{file}} fits {{takes:and}}. {_FOR_TARGET}",
+    "file_exports_nowhere": "export: `steelyard search` runs {file}, and no other system can. Tried: {tried:and}. Why not "
+    f"{{target}}: {{why}}. {_FOR_TARGET}",
     "file_unchanged": "{file}: unchanged, from before this run",
 }
 

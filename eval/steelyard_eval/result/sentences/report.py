@@ -48,7 +48,6 @@ REPORT = {
     "no_room": "The lists of all queries are too large for this page; they are in report.json.",
     "less_room": "To stay small, this page has <<the lists of {count} of {total} contenders>><<?both: and >><<the "
     "first {places} places>> of each query: the baseline and the best others.",
-    "query": "query",
 }
 """Of the pages of a report: titles, facts, and the notes below figures."""
 

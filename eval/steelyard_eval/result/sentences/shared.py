@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-_AND_WRITE = "label about {more} more queries ({left} without labels; write the others)"
-_SO_MANY = "label about {more:more_queries}"
+_PURPOSE = "<<?settle: to settle it>><<?halve: to halve the uncertainty>><<?decide:; then your labels decide>>"
 _MOVED = (
     "<<; move {vectors:and} out of the folder>><< (they do not cover new queries: then use "
     "{embedders:either}, or tune again with lsa)>>"
@@ -114,16 +113,13 @@ SENTENCES: dict[str, str] = {
     "install_light": "or install the same model without PyTorch",
     "choose_light": "or choose weights for the same model without PyTorch",
     "decide": "decide by these labels<< (it may replace {replaced}, and prints how to undo that)>>",
-    "accept": "accept the files as they are",
     "judge_pairs": "label {pairs:pairs} of query and entry; fewer do not change the answer",
     "label_more": "label more of your queries",
-    "label_so_many": _SO_MANY,
-    "label_so_many_to_settle": f"{_SO_MANY} to settle it",
-    "label_so_many_to_halve": f"{_SO_MANY} to halve the uncertainty",
-    "label_and_write": _AND_WRITE,
-    "label_and_write_to_settle": f"{_AND_WRITE} to settle it",
-    "label_and_write_to_halve": f"{_AND_WRITE} to halve the uncertainty",
+    "label_so_many": f"label about {{more:more_queries}}{_PURPOSE}",
+    "label_and_write": f"label about {{more}} more queries ({{left}} without labels; write the others){_PURPOSE}",
     "label_them": "label them",
-    "write_queries": "all queries have labels; add <<about {more} >>new ones to {file} and label them"
+    "nothing_found_for": "{pool:and} find nothing for {count:queries} without labels ({named:and}<<?more:, ...>>); to label "
+    'these too, name other contenders; if nothing answers them, write "answerable": false into queries.jsonl.',
+    "write_queries": "<<?all:all queries have labels; >>add <<about {more} >>new queries to {file} and label them"
     f"{_MOVED}",
 }
