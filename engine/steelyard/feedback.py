@@ -10,8 +10,6 @@ by its `query_id`. Field names follow OpenSearch's User Behavior Insights where 
     log.act(query_id, result.hits[0].entry.id, "cited")
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -4,8 +4,6 @@ An option says how a value is read, checked, printed and tuned. A `Node` is a fr
 options: it reads itself from a call of the grammar, and prints itself as one.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Where the command `steelyard` and `python -m steelyard_eval` begin: Ctrl-C is heard while modules load, too."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Types of arrays, products of their rows, and loops over them that are compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal

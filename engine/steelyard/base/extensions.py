@@ -4,8 +4,6 @@ No module of the core imports an extension, so a folder of one can be left out. 
 that is not here, under the entry point `steelyard.extensions`: the name, and a module with the same functions.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping

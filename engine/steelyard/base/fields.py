@@ -1,7 +1,5 @@
 """The fields of entries, and how their values are read from JSON."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

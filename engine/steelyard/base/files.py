@@ -5,8 +5,6 @@ pipe that never answers, to a device without end, to eight megabytes that unpack
 followed to what they point at. Text is UTF-8, with or without a byte order mark.
 """
 
-from __future__ import annotations
-
 import codecs
 import errno
 import glob

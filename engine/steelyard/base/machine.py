@@ -1,7 +1,5 @@
 """The memory of this machine, how much of it arrays may take, and how vectors are kept in it."""
 
-from __future__ import annotations
-
 import os
 
 from steelyard.base.errors import ConfigError, quote

@@ -1,7 +1,5 @@
 """Strategies combine signals into one score: the families by name, what parses their texts, varies and fuses."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping

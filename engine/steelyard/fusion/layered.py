@@ -1,7 +1,5 @@
 """Scores an entry by its layers, abstract to details, when the first layer passes a threshold (Cortex-Mem)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product

@@ -4,8 +4,6 @@ Cormack, Clarke and Buettcher, SIGIR 2009; Mourao, Martins and Magalhaes, Comput
 Graphics, 2015; Aslam and Montague, SIGIR 2001; Bailey, Moffat, Scholer and Thomas, SIGIR 2017.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace

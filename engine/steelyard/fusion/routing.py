@@ -1,7 +1,5 @@
 """Strategies around strategies: by what a first search found, by a query's intent, and multiplied by factors."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ In the six combinations only the lists that contain an entry count. Fox and Shaw
 there `normalize` is minmax by default.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar

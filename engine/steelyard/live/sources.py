@@ -1,7 +1,5 @@
 """Fetches what a strategy ranks: the columns of a table, by the retrievers and scorers of one system."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

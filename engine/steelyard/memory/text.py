@@ -1,7 +1,5 @@
 """The text of an entry: what is searched, and templates of what is embedded."""
 
-from __future__ import annotations
-
 import string
 from functools import lru_cache
 

@@ -6,8 +6,6 @@ them. Words of other scripts than Latin are stemmed by the language of their scr
 text, which its stop words tell. Stemmers and stop words are Snowball's; English has the 33 of Lucene.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

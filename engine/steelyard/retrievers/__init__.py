@@ -3,8 +3,6 @@
 To add one, write a module with its declaration and name it in the list below.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from steelyard.node import Registry

@@ -16,8 +16,6 @@ later version, which stems about one word in five hundred differently, such as "
 would miss what the database finds.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

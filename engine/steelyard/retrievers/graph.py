@@ -1,7 +1,5 @@
 """Search along relations: activation spreads from what other retrievers found (Collins and Loftus, 1975)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

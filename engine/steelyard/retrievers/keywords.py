@@ -5,8 +5,6 @@ BM25 in memory has those of the query's own scope (Robertson and Zaragoza, 2009)
 ``idf = ln(1 + (N - n + 0.5) / (n + 0.5))``, over the terms of the query.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

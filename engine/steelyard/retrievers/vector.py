@@ -1,7 +1,5 @@
 """Vector search: nearest neighbours, the cosine of given candidates, and the layers of an entry."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Reviews of entries, by which the signal `retrievability` knows how stable a memory is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The analysis of texts: how they become the words that our own retrievers count, as its options say."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from steelyard.memory.words import ENGLISH, STEMMERS, by_script, language_of, ngrams, split, stemmer, stop_words

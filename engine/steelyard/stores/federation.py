@@ -4,8 +4,6 @@ An entry of a federation is named by its id and its tier, `copy_key`; the copies
 of one entry are told apart by it until one of them is left.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Parameters of retrievers may follow in brackets: ``spec_kit[graph.hops=1, graph.seeds=3]``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """EchoVault: searches by keywords, and embeds the query only when they find too little."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

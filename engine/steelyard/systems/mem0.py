@@ -1,7 +1,5 @@
 """mem0: what is similar enough is ranked by the mean of its similarity and of its keywords' score in 0..1."""
 
-from __future__ import annotations
-
 from steelyard.base.fields import format_time
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Hit

@@ -1,7 +1,5 @@
 """MoltNet: fuses keywords and vectors by rank, adds recency and importance, and applies exclusions exactly."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

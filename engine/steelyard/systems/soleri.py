@@ -1,7 +1,5 @@
 """Soleri: finds by keywords and vectors, ranks by six weighted signals, over tiers of vaults and memories."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Joins what retrievers and scorers return to a table; its rows are the union of each query's lists."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """What may be chosen: what a target expresses, and what costs at most so much."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -7,8 +7,6 @@ rows ahead of it plus one. In a tie, rows before it are ahead, and rows after it
 All compiled code is in this file, because numba's cache only notices changes to this file.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

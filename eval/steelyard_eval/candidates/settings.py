@@ -4,8 +4,6 @@ A shape is a strategy with one choice of the parameters of its families (normali
 a setting is a shape with a choice of depth. Settings are listed; the weights of each are searched exactly.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

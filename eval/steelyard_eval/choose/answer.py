@@ -1,7 +1,5 @@
 """The answer that a choice is: a key with its facts, and what to do."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The leaderboard: every family at its best and every preset as it is, beside the current configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The result of a choice: decision, leaderboard, costs, curve, and what to know of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 

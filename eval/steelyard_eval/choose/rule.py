@@ -7,8 +7,6 @@ from the gain out of fold: a sample on which a candidate passes is a lucky one a
 found: docs/evidence/tuning.md. The experiment (`tests/benchmarks/evidence.py`) runs the same code.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

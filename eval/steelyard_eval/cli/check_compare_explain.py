@@ -1,7 +1,5 @@
 """The commands that measure: check, compare, explain, runs, report."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

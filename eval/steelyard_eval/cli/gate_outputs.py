@@ -1,7 +1,5 @@
 """Writes a gate's result, or its error, where people and tools look: Markdown, JUnit XML, JSON, GitHub Actions."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping

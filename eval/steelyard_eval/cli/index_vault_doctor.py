@@ -1,7 +1,5 @@
 """The commands on vault files: index, vault (get, list, context, act), and doctor, which checks them."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

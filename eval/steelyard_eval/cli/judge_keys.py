@@ -1,7 +1,5 @@
 """What judge asks in the terminal: a query with what was found for it on one screen, graded by single keys."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

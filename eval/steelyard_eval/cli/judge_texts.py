@@ -1,7 +1,5 @@
 """What the command judge tells: what is asked and why, the query at hand, how far the work is, what to do then."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby

@@ -4,8 +4,6 @@ With ``--json``, stdout gets one JSON document and nothing else; stderr gets pro
 0 fine, 1 search got worse (`gate`), 2 usage or bad input, 3 inconclusive (`--strict`), 4 environment.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import logging

@@ -1,7 +1,5 @@
 """What is printed of a vault, made harmless: what a search found, what it holds, what was indexed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -6,8 +6,6 @@ PEP 610): a commit of a repository, or a file with its hash. What came from a fo
 another machine could use, so `--install` is asked for.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

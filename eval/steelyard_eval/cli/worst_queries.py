@@ -1,7 +1,5 @@
 """The queries on which a contender is worst, which `explain` lists where no query is named."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from steelyard.base.errors import ConfigError, closest, quote

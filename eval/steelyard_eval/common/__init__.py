@@ -1,7 +1,5 @@
 """What every job shares: the base class of results, progress bars, text that fits a terminal or a page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from steelyard.base.extensions import Table

@@ -5,8 +5,6 @@ or a weights file; ``label=`` may precede it. What has lists alone is a contende
 (`steelyard_eval.compare.contenders`); here it is told from the others, and refused in one sentence.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection

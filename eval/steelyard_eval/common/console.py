@@ -1,7 +1,5 @@
 """Lays out tables and lines to fit the terminal, and shows progress; control characters are escaped."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -1,7 +1,5 @@
 """Numbers and hostile text as a report shows them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ The system counts what the process allocates (RLIMIT_DATA, which Linux has); fil
 Beyond the limit an allocation fails, and the command ends with one message.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping

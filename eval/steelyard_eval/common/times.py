@@ -1,7 +1,5 @@
 """Times as other programs write them: text of a date, or numbers of any unit."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from steelyard.base.fields import END_OF_TIME, FIRST_TIME, parse_number, parse_time

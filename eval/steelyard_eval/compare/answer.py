@@ -4,8 +4,6 @@ Is anything better than the baseline, by how much, how sure, and what to do; the
 unjudged hits, queries that vary together, and LSA.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path

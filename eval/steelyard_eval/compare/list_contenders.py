@@ -4,8 +4,6 @@ Their lists are measured like any other. How they were made is not known, so the
 weights to tune, and no embedded queries to count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Lists of other engines as a recording: each is a retriever, so strategies can be compared and tuned on them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256

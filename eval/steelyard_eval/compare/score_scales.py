@@ -1,7 +1,5 @@
 """Notices on one configuration: retrievers that find nothing, and what the scales of a sum's signals do to it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, TypedDict

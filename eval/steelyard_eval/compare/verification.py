@@ -1,7 +1,5 @@
 """An independent check of a comparison: ir_measures computes every metric of the given runs again."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version

@@ -4,8 +4,6 @@ What is odd is no fault: one line with a count for each kind. Recorded embedding
 memory-mapped, with one row for each line of their table.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence

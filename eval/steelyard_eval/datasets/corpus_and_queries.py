@@ -1,7 +1,5 @@
 """Reads the corpus and the queries from JSON Lines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar

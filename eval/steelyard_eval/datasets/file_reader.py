@@ -1,7 +1,5 @@
 """Reads the files of one folder, and collects faults instead of raising errors; shows them grouped by rule."""
 
-from __future__ import annotations
-
 import codecs
 import difflib
 import hashlib

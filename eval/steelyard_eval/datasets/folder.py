@@ -1,7 +1,5 @@
 """Loads a data set from its folder, of our own format or of BEIR's, and checks one: every fault at once."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace

@@ -11,8 +11,6 @@ more of them in common than the same in other words (docs/evidence/tuning.md). W
 entries, less is enough. Queries that name different numbers are never alike. Also finds duplicate entries.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Labels: graded judgments in TREC's columns or BEIR's, how their queries were drawn, whose lists were judged."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

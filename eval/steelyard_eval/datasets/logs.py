@@ -1,7 +1,5 @@
 """Reads a feedback log line by line, however long it is; lines are checked while they are decoded."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Wrong labels that lean to one retriever are a bias that every fold shares, so no
 What shows them is a second look at a few pairs, without seeing the first grade.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from steelyard.base.arrays import Floats

@@ -9,8 +9,6 @@ in both shows that the scale is one, and then scores are compared as they are: w
 its signal moves entries. Else each score is a share of the way from the last to the best of the entries compared.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 

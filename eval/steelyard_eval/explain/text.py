@@ -1,7 +1,5 @@
 """An explanation as lines and tables for a terminal; every text in it is escaped."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

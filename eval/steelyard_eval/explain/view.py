@@ -1,7 +1,5 @@
 """The answer of one contender to one query: the list, the place of every other entry, and each score."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property

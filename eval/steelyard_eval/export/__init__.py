@@ -3,8 +3,6 @@
 To add a target, write a `Target` and list it here.
 """
 
-from __future__ import annotations
-
 import re
 
 from steelyard.base.errors import ConfigError, MachineError, closest, quote

@@ -5,8 +5,6 @@ adds the strategy, the target and the remedy. A different ranking is never expor
 ranking of ordinary queries is a loss, and what depends on the system's own index, or on corner cases, is a note.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

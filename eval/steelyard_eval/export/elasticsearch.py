@@ -1,7 +1,5 @@
 """OpenSearch and Elasticsearch: pipelines, mappings, and search requests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

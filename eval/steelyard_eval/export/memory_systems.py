@@ -1,7 +1,5 @@
 """What memory systems for agents take: arguments of their functions, or their own file of weights."""
 
-from __future__ import annotations
-
 import math
 import re
 

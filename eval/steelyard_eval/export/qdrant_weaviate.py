@@ -1,7 +1,5 @@
 """Qdrant and Weaviate: queries of vector databases."""
 
-from __future__ import annotations
-
 from steelyard.config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Signal, Term, leaves
 from steelyard.grammar import number_text

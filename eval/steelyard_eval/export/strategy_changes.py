@@ -1,7 +1,5 @@
 """What differs between two strategies, part by part."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -11,8 +11,6 @@ global-phase re-ranks, so
 A vector has a value for every hit, found by it or not. Weights need no sum, so they stay as they are.
 """
 
-from __future__ import annotations
-
 import re
 
 from steelyard.config import SearchConfig

@@ -1,7 +1,5 @@
 """One contender beside its baseline: equal bits where configuration and code are the same, else equal quality."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

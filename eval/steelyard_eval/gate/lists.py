@@ -5,8 +5,6 @@ as shipped filters no vectors), and lists of other engines none. So a promise co
 broke it; breaking it then fails.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

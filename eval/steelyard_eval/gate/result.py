@@ -1,7 +1,5 @@
 """What a gate found, as a `Result`: the contenders now and in the baseline, the findings, what the rule saw."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 

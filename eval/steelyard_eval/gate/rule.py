@@ -24,8 +24,6 @@ tested against a half (the sign test, one-sided); so are lists that show what is
 against what it promised when it was found.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Labels of `fewest_labels` questions or more decide, by the matrices and gates of
 labels acts may suggest a try, and nothing ships: an act may follow a signal rather than relevance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass

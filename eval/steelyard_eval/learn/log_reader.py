@@ -5,8 +5,6 @@ that a client repeats on the same day counts once, a client counts for `MOST_A_D
 a tenth of all (`searches`), so that nobody outvotes the rest. The log is read twice: first for who searched.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

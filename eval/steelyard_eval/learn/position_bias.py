@@ -7,8 +7,6 @@ entries in proportion to ``place ** -exponent * exp(w . signals)``, ``w >= 0``, 
 WSDM 2018). On labelled queries the label is one of the signals: if it explains acts, other weights are near 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What was learned, as a `Result`: the answer with the evidence that decided, and what the log holds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ far as there are several (cluster-robust by a delete-a-group jackknife: Kott, 20
 count as one client a day.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The one fit of logistic models: Newton's steps, under a normal prior around 0, some coefficients at least 0."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

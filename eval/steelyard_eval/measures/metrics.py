@@ -4,8 +4,6 @@ Linear gain, discount log2(rank + 1), ideal cut at k, relevant from grade 1 on. 
 pytrec_eval to 1e-9, query by query, on the run that `runs.write_run` wrote.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Queries that vary together (of one conversation, or asking the same) are one uni
 while means are means over queries. Everything is a function of its arguments and the seed; memory is bounded.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Reads and writes TREC runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path

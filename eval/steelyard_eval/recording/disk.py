@@ -3,8 +3,6 @@
 Columns are opened memory-mapped and without pickle, so a recording may be larger than memory.
 """
 
-from __future__ import annotations
-
 import ctypes
 import io
 import json

@@ -3,8 +3,6 @@
 A command that needs another one first is two steps, in the order in which they are done.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

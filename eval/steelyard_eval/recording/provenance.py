@@ -1,7 +1,5 @@
 """What recordings and weights files say of how they came about: what can share a recording, what was edited."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Records the signal table of each system, by running its retrievers once over many queries."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Replays a recording under a configuration, by the engine's own fuse and finish, and keeps the first places."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

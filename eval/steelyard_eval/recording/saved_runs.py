@@ -5,8 +5,6 @@ or is not ours. It holds ids, grades, hashes and numbers, never a text of an ent
 result, and whatever keeps it from being written is no error.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress

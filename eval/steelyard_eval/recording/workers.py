@@ -4,8 +4,6 @@ The queries are cut into blocks, and each block is a file in the cache folder, n
 Who dies costs the block at work; the same command later goes on with what is there, with however many workers.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

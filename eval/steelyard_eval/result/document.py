@@ -1,7 +1,5 @@
 """A result as canonical JSON, its schema, and the reader of files that others may have written."""
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The result of a gate, or the error that ended it, where others look: pull request, JUnit XML, GitHub Actions."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree

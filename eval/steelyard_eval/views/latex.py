@@ -1,7 +1,5 @@
 """Results as LaTeX tables, as papers on retrieval print them: the best bold, marks told in the caption."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The tables of a result, laid out once: every view shows these and no others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

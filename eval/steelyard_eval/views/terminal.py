@@ -1,7 +1,5 @@
 """The answer, what to do, aligned tables, notes; control characters are escaped."""
 
-from __future__ import annotations
-
 import shlex
 
 from steelyard.base.errors import visible

@@ -5,8 +5,6 @@ write is one transaction; the file is in WAL mode, so readers never wait, and wr
 changes no byte of the file.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

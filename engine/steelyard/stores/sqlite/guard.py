@@ -6,8 +6,6 @@ pragmas. No other database can be attached, no view is read, and a statement tha
 its file has bytes for is broken off.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -6,8 +6,6 @@ N rows weighs ``ln((N - n + 0.5) / (n + 0.5))``, 1e-6 at least, and adds ``weigh
 b D / mean D))`` to a row of D tokens, where each of its occurrences adds the weight of its field to f, in order.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

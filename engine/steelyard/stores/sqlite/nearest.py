@@ -4,8 +4,6 @@ The nearest entries of a vector are found by sqlite-vec, or vectors in memory pr
 first search of a space is left to sqlite-vec, which reads the file once, as loading the matrix does.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial

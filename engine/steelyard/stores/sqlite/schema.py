@@ -1,7 +1,5 @@
 """The tables of a vault file, the statements that read and write entries, and whether a file holds them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import deque

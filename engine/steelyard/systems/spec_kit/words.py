@@ -9,8 +9,6 @@ Sources: seeds/spec-kit.txt, BM25 index features and intent classification; the 
 04a827ec (JavaScript), whose words stand in `words.json` beside those of the document's table of intents.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

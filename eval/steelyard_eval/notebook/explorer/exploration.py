@@ -1,7 +1,5 @@
 """The explorer without the widget: what was moved, and what that does to the labelled queries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

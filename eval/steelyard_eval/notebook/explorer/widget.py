@@ -1,7 +1,5 @@
 """The explorer in a notebook: a widget that draws what `exploration.Exploration` measures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Copying words from an entry misleads: such a query favours search by words, and 
 queries are worse than the default (docs/evidence/few-labels.md). So texts that repeat the entry are refused.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence

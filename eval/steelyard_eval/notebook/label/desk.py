@@ -1,7 +1,5 @@
 """How far judging is: the next pair, the counts, how many labels it takes to an answer, and what to do then."""
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a judge said of pairs, read from the file that is kept: a line a judgment."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Mapping
 from hashlib import sha256

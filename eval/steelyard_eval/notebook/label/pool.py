@@ -1,7 +1,5 @@
 """The pool: what contenders find for each query, and the order in which it is judged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What a judge sees and does: a query with all that was found for it, without a hint of who found what."""
 
-from __future__ import annotations
-
 from steelyard_eval.common.console import cut
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.notebook.label.desk import Record, card, progress

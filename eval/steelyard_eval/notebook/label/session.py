@@ -1,7 +1,5 @@
 """One judge at work: what is asked, the judgments so far, saved after each; to be continued at any time."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -5,8 +5,6 @@ sentence whose key it is, with the same facts; a part in ``<< >>`` is left out w
 one in ``<<?fact: >>`` where that fact is not true. Forms are how facts look: numbers, intervals, odds, names.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence

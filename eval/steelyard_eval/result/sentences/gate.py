@@ -1,7 +1,5 @@
 """The sentences of gate: the answer is made of a finding, below which these stand by themselves, too."""
 
-from __future__ import annotations
-
 _SURE = "<< ({gain:range}, 95% sure; {worse:odds})>><<?vague: on these queries, which are too few to say more>>"
 _TOLD = (
     f"{_SURE}<<; the gate's one-sided test fails (p = {{p:digits2}})>>"

@@ -3,8 +3,6 @@
 Of a table KEY its title is ``title_KEY``; what explains a table or a column stands under ``legend_KEY``.
 """
 
-from __future__ import annotations
-
 from steelyard_eval.result.sentences import gate, learn
 
 CHOSEN, TODAY, BASELINE, TUNED = "chosen", "today", "baseline", "in-sample"

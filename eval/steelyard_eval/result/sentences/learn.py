@@ -1,7 +1,5 @@
 """The sentences of learn."""
 
-from __future__ import annotations
-
 _SEEN = "{searches:count} searches of {distinct} distinct queries"
 _UNUSED = "{labelled} labelled queries decided; learn did not use the log:"
 _OTHER = "<<{other}>><<?all:the other ranking>><< ({strategy})>>"

@@ -3,8 +3,6 @@
 Verdicts, what blocks a ship, what public collections showed, what a restriction costs, and what was not tried.
 """
 
-from __future__ import annotations
-
 _NAME = "{current:yours}"
 _SIZE = "{metric} {before:number} -> about {after:hundredths}<< ({gain:span}, 95% sure)>>"
 _TRY = f"Try {{choice}} instead of {_NAME}: {_SIZE}."

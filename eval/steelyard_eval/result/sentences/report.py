@@ -1,7 +1,5 @@
 """What the pages of a report and its figures say: titles, facts, notes, the method, the glossary."""
 
-from __future__ import annotations
-
 REPORT = {
     "page_compare": "Search strategies on {data}",
     "page_recommend": "Search strategies on {data}",

@@ -1,7 +1,5 @@
 """The sentences of compare, and those that several verbs say: notices on data, steps that any of them may advise."""
 
-from __future__ import annotations
-
 _PURPOSE = "<<?settle: to settle it>><<?halve: to halve the uncertainty>><<?decide:; then your labels decide>>"
 _MOVED = (
     "<<; move {vectors:and} out of the folder>><< (they do not cover new queries: then use "

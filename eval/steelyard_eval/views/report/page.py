@@ -1,7 +1,5 @@
 """What a page is made of, and the sections of a report, for whatever result it is given; without any markup."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 The page has the lists of all queries, packed for its script: columns of small numbers, deflated, in base64.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
