@@ -70,11 +70,14 @@ def test_a_pickle_of_plain_values_is_read():
     assert plain(pickle.dumps({"a": [1, 2.5, None, ("b", True)]})) == {"a": [1, 2.5, None, ["b", True]]}
 
 
-def test_a_hostile_qdrant_folder_ends_in_one_message(tmp_path):
+@pytest.mark.parametrize(
+    "more", [{"payload": {"data": "hello", "more": BOMB}}, {"id": True}, {"payload": {"data": 7}}]
+)
+def test_a_hostile_qdrant_folder_ends_in_one_message(tmp_path, more):
     place = tmp_path / "collection" / "notes"
     place.mkdir(parents=True)
     (tmp_path / "meta.json").write_text("{}")
-    point = {"id": "p1", "payload": {"data": "hello", "more": BOMB}, "vector": [0.5]}
+    point = {"id": "p1", "payload": {"data": "hello"}, "vector": [0.5], **more}
     with sqlite3.connect(place / "storage.sqlite") as db:
         db.execute("CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)")
         db.execute("INSERT INTO points VALUES ('p1', ?)", (pickle.dumps(point, 4),))
@@ -112,7 +115,11 @@ def test_a_path_in_a_memory_index_leads_nowhere_outside(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "select", ["zeroblob(2000000000)", "printf('%.*c', 300000000, 'x')", "CAST(X'ff' AS TEXT)"]
+    "select",
+    [
+        *("zeroblob(2000000000)", "printf('%.*c', 300000000, 'x')", "CAST(X'ff' AS TEXT)"),
+        "(SELECT file FROM pragma_database_list)",
+    ],
 )
 def test_a_value_of_a_select_that_cannot_be_read_is_one_message(tmp_path, select):
     with sqlite3.connect(tmp_path / "s.db") as db:

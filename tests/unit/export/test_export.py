@@ -234,6 +234,11 @@ def test_the_documented_formula_of_an_engine_scores_the_same_lists_as_we_do(to, 
     expect_same(strategy, engine_scores(to, strategy), tables(), factor)
 
 
+@pytest.mark.parametrize("to", ["opensearch", "elasticsearch", "qdrant", "weaviate"])
+def test_a_fusion_of_one_list_is_that_list(to):
+    assert only(said("rrf(3*fts, k=20)", to)) == only(said("fts", to))
+
+
 # Schemas, written from the documentation of the targets
 
 SCHEMAS = json.loads(Path(__file__).with_name("schemas.json").read_text("utf-8"))
@@ -460,8 +465,9 @@ def test_what_is_read_is_what_it_says(theirs):
     assert (config.rerank.p95_ms, config.rerank.cache_ttl_ms, config.rerank.cache_size) == (500, 300000, 1000)
 
 
-def test_there_and_back_is_the_same(theirs, tmp_path):
-    (tmp_path / "theirs.json").write_text(json.dumps(theirs))
+def test_there_and_back_is_the_same(theirs, tmp_path, monkeypatch):
+    size = (tmp_path / "theirs.json").write_text(json.dumps(theirs))
+    monkeypatch.setattr("steelyard_eval.cli.import_record_demo.LARGEST_WEIGHTS", size)
     done("import", tmp_path / "theirs.json", tmp_path / "ours.json")
     done("export", tmp_path / "ours.json", "--to", "spec_kit", "--out", tmp_path / "back.json")
     written = json.loads((tmp_path / "back.json").read_text())

@@ -8,6 +8,7 @@ from tabled import tabled
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError, DataError, VaultError
+from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import DAY, Entry
 from steelyard.memory.query import Query
@@ -47,6 +48,14 @@ def test_hits_are_in_order_and_hold_what_the_strategy_read(vault):
     vault.delete(["c"])
     with pytest.raises(VaultError, match="'c' was deleted"):  # it is gone by now
         hits_of(vault, found.table, found.ranking, found.strategy, found.fused)
+
+
+def test_the_clock_may_stand_at_the_epoch(vault):
+    vault.upsert([Entry("a", text="an apple", updated_at=0.0)])
+    strategy = parse_strategy("weighted_sum(1*bm25, 1*recency(half_life=1h))")
+    searcher = Searcher(vault, find_system("bm25").config(10, "").with_strategy(strategy), None)
+    shown = {hit.entry.id: hit.signals for hit in searcher.search(Query("apple", asked_at=0.0)).hits}
+    assert shown["a"]["recency"] == 1.0
 
 
 def test_a_recording_has_no_more_of_a_list_than_asked(vault):

@@ -124,6 +124,11 @@ class TestJoin:
         assert [table.entries[entry] for entry in table.entry] == ["a", "b", "c"]
         assert all(table.positions[name].tolist() == [3, 1, 2] for name in names)
 
+    def test_a_directory_that_a_query_did_not_find_is_no_row(self):
+        found = [{"fts": [ScoredId(id_, 1.0, 1) for id_ in ids]} for ids in ("ab", "b")]
+        table = join([Query("t")] * 2, [0.0] * 2, found, {}, lambda *_: [Entry("a"), Entry("b")])
+        assert replace(table, directory=np.zeros(2, np.int64)).parent.tolist() == [0, 0, -1]
+
     @pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
     def test_a_score_that_is_not_finite_is_refused(self, score):
         for found, scored in ((score, 1.0), (1.0, score)):

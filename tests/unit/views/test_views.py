@@ -19,6 +19,7 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard_eval.candidates.curve import COLUMNS, Curve, steps_of
 from steelyard_eval.result import document
+from steelyard_eval.result.sentences import heading
 from steelyard_eval.result.structs import (
     DataFacts,
     Decision,
@@ -80,8 +81,10 @@ def test_a_report_first_shows_the_lists_of_today_and_of_the_choice():
     """A document has its keys in the order of letters: `a` is neither."""
     made = decided()
     with_a = [replace(query, lists={"a": query.lists["x"], **query.lists}) for query in made.queries]
-    data = json.loads(zlib.decompress(base64.b64decode(pack(replace(made, queries=with_a), 10**6).text)))
-    assert data["labels"] == ["x", "x2", "a"]
+    whole = pack(replace(made, queries=with_a), 10**6)
+    assert json.loads(zlib.decompress(base64.b64decode(whole.text)))["labels"] == ["x", "x2", "a"]
+    note = heading("less_room", {"count": 2, "total": 3, "places": None, "both": False})
+    assert (whole.note, pack(replace(made, queries=with_a), len(whole.text) - 1).note) == ("", note)
 
 
 def test_a_report_does_not_send_its_reader_to_itself():
@@ -90,6 +93,8 @@ def test_a_report_does_not_send_its_reader_to_itself():
     many = replace(made, rows=[*made.rows, *(row(f"z{at}", 0.1, strategy="rrf(fts, vector)") for at in range(3))])
     board = next(section for section in sections(many, "0") if section.id == "leaderboard").blocks[0].sheet
     assert sheets(many, short=True)[0].legend and not board.legend
+    shown = [section.id for section in sections(result(), "0") if not section.folded]
+    assert shown == ["leaderboard", "differences", "notices"]
 
 
 def test_sheets_have_the_numbers_of_the_result():
