@@ -8,7 +8,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.live.sources import identity
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Filters, Query
-from steelyard.retrievers.graph import OTHER, GraphRetriever
+from steelyard.retrievers.graph import OTHER, SEEDS, GraphRetriever
 from steelyard.stores.base import Edge, ScoredId
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
@@ -88,6 +88,10 @@ def test_starting_points_are_part_of_a_recording():
     agree(config, fingerprint)
     with pytest.raises(ConfigError, match=r"retrievers\.graph\.seeds"):
         agree(config, fingerprint | {"graph": {**fingerprint["graph"], "seeds": 3}})
+
+
+def test_a_search_may_start_from_one_place():
+    assert SEEDS.checked(1) == 1
 
 
 def test_a_list_must_be_as_deep_as_the_search_reads_it():

@@ -19,7 +19,7 @@ from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.gate.lists import read_contenders
 from steelyard_eval.gate.lists import run as run_all
-from steelyard_eval.gate.setup import Gate, data_hashes, runs, scores_hash, settled_hash
+from steelyard_eval.gate.setup import Gate, alike, data_hashes, runs, scores_hash, settled_hash
 
 STARTER = Path(__file__).parents[3] / "qrels" / "starter"
 SUM = "weighted_sum(0.4*bm25, 0.6*vector, normalize=minmax)"
@@ -180,6 +180,10 @@ def test_ties_may_change_places_on_another_platform_and_nothing_else():
     for ids, equal in (("abcd", True), ("bacd", True), ("abce", True), ("acbd", False), ("abdc", False)):
         now = [(id_, 1.0) for id_ in ids]
         assert (settled_hash([now], ties) == settled_hash([kept], ties)) is equal
+
+
+def test_scores_are_alike_within_a_millionth():
+    assert [alike([("a", 0.5)], [("a", 0.5 + by)]) for by in (9e-7, 1.1e-6)] == [True, False]
 
 
 def test_a_list_that_changed_by_itself_fails(data, baseline):

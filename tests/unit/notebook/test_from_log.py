@@ -67,12 +67,12 @@ def test_new_questions_are_added_once_and_known_ones_keep_their_ids(folder):
     assert len(load(folder).queries) == 30
 
 
-def test_a_question_with_a_secret_is_not_added(folder):
+@pytest.mark.parametrize("text", ["is PGPASSWORD=quinoa55 right", "quinoa55 " * 222 + "abc"])
+def test_a_question_with_a_secret_or_2001_characters_is_not_added(folder, text):
     before = len(drawn_from_log(load(folder))[1])
     with (folder / "feedback.jsonl").open("a") as log:
         row = {"schema_version": 1, "timestamp": "2026-01-02T00:00:00Z", "query_id": "s99", "actions": []}
-        hits = [{"object_id": "e01", "position": 1}]
-        log.write(json.dumps({**row, "user_query": "is PGPASSWORD=quinoa55 right", "hits": hits}) + "\n")
+        log.write(json.dumps({**row, "user_query": text, "hits": [{"object_id": "e01", "position": 1}]}) + "\n")
     assert len(drawn_from_log(load(folder))[1]) == before
     assert "quinoa55" not in (folder / "queries.jsonl").read_text()
 

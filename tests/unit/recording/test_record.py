@@ -188,6 +188,11 @@ def test_a_large_recording_is_told_before_it_begins_and_a_small_one_is_not(monke
     assert begin(monkeypatch, caplog, 1) == []
 
 
+def test_a_case_without_a_retriever_ranks_all_candidates():
+    texts = ("by_intent(default=bm25, fix=importance)", "weighted_sum(1*bm25, 1*importance)", "importance")
+    assert [price.ranks_candidates(parse_strategy(text)) for text in texts] == [True, False, True]
+
+
 def test_lists_are_never_longer_than_the_corpus():
     assert (
         price.estimate_cost(10, 2, 100, 50)[1]

@@ -13,7 +13,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.stores.base import ScoredId
 from steelyard.table.join import join
-from steelyard.table.signal_table import TagSets, count_rows, per_query, ranks
+from steelyard.table.signal_table import NO_FACTS, TagSets, count_rows, per_query, ranks
 from steelyard.testing import random_table, same_bits
 
 seeds = st.integers(0, 2**32 - 1)
@@ -141,6 +141,7 @@ class TestJoin:
             joined({"fts": [ScoredId("a", 2.0, 1), ScoredId("b", 1.0, 2)]}, {"tfidf": lambda q, ids: scores})
 
     def test_tags_are_sets_with_shared_codes(self):
+        assert NO_FACTS.tags.offsets.tolist() == TagSets.of([], {}).offsets.tolist() == [0]
         codes = {}
         sets = TagSets.of([("b", "a", "b"), (), ("c", "a")], codes)
         assert sets.offsets.tolist() == [0, 2, 2, 4]

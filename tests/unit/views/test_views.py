@@ -38,7 +38,7 @@ from steelyard_eval.views.frames import Answered, board_frame, frame_of
 from steelyard_eval.views.report import write
 from steelyard_eval.views.report.page import sections
 from steelyard_eval.views.report.write import pack, piece
-from steelyard_eval.views.sheets import sheets
+from steelyard_eval.views.sheets import leading, sheets
 
 from .made import COST, HOSTILE, decided, paired, result, row
 
@@ -106,6 +106,11 @@ def test_sheets_have_the_numbers_of_the_result():
     assert tests.rows == (("x2", "better", "+0.100 [+0.080, +0.120]", "0.0260", "0.1300", "27/21/11", "0.110"),)
     assert tests.words == ("better",)
     assert stale.rows == (("x", "3", "0.300 [0.100, 0.500]"),)
+
+
+def test_a_short_table_has_the_baseline_the_choice_and_the_best_eight():
+    rows = [row("x", 0.1), *(row(f"y{at}", 0.9 - at / 20) for at in range(10))]
+    assert [one.label for one in leading(result(*rows))] == [*(f"y{at}" for at in (*range(8), 9)), "x"]
 
 
 def test_further_metrics_have_columns_of_their_own():
