@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tabled import tabled
 from written_set import write_lines, write_set
 
 from steelyard.base.errors import ConfigError
@@ -113,16 +114,7 @@ def test_where_nothing_is_asked_nothing_is_written(folder, option):
 ENTRY = Entry("a", title="Keyset cursors", text="Deep pages read and threw away fifty thousand rows every time.")
 
 
-@pytest.mark.parametrize(
-    ("text", "is_copied"),
-    [
-        ("threw away fifty thousand", True),  # four in a row
-        ("cursors pages rows thousand", True),  # all of its words
-        ("why is the list so slow far down", False),
-        ("rows", False),  # one word is no copy
-        ("slow list with many rows", False),
-    ],
-)
+@tabled
 def test_what_repeats_the_entry_is_copied(text, is_copied):
     assert copied(text, ENTRY) is is_copied
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
@@ -78,18 +79,7 @@ def test_a_broken_recording_is_told_from_a_whole_one(table, tmp_path, harm):
         load_recording(folder)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("index", {"fields": ["title"], "tokenizer": "porter unicode61"}),
-        ("match", "prefix_or"),
-        ("bm25", {"k1": 2.0, "b": 0.75}),
-        ("filters", {"vector": "after_cut"}),
-        ("similarity", {"vector": "l2"}),
-        ("field_weights", {"fts": {"title": 3.0}}),
-        ("model", "another"),
-    ],
-)
+@tabled
 def test_every_part_of_the_fingerprint_is_compared(table, config, key, value):
     other = dataclasses.replace(table, fingerprint={**table.fingerprint, key: value})
     with pytest.raises(ConfigError, match=key):
