@@ -37,9 +37,7 @@ class TestSteps:
         assert step.facts.get("left") in (None, 30 - judged)
         assert key != "write_queries" or (step.facts["file"], step.command) == ("queries.jsonl", [])
 
-    @pytest.mark.parametrize(
-        ("verdict", "kept_out", "tried"), [("ship", False, False), ("ship", True, True), ("try", False, True)]
-    )
+    @tabled
     def test_what_is_only_tried_is_exported_from_its_own_file(self, verdict, kept_out, tried):
         step = for_target([], "qdrant", verdict, kept_out)[0]
         assert (step.command[2] == "search-weights.try.json") is tried

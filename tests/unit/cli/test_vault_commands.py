@@ -211,13 +211,8 @@ class TestParameters:
             lambda data, vault, embedder, **options: asked.append(embedder) or counts,
         )
         find_system("echovault").config(10, model).save(tmp_path / "w.json")
-        words = (
-            "index",
-            folder_of(tmp_path / "mine", fruit()),
-            tmp_path / "m.db",
-            "--weights",
-            tmp_path / "w.json",
-        )
+        folder = folder_of(tmp_path / "mine", fruit())
+        words = ("index", folder, tmp_path / "m.db", "--weights", tmp_path / "w.json")
         unknown = embedder == "x"  # which no embedder makes
         done(*words, *named, code=2 if unknown else 0)
         assert asked == ([] if unknown else [embedder])

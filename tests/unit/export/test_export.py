@@ -289,10 +289,12 @@ def test_notes_say_what_is_otherwise_there(to, system, strategy, model, words, t
 def test_depths_are_those_of_the_deepest_list_and_told_where_they_differ():
     """The code of MoltNet fetches 2 x limit of each list: 20 for ten results."""
     found = config(RRF)
-    deeper = replace(found, retrievers={**found.retrievers, "vector": RetrieverConfig(depth=400)})
+    late = RetrieverConfig(depth=400, filters="after_cut")
+    deeper = replace(found, retrievers={**found.retrievers, "vector": late})
     document = export(deeper, "elasticsearch").to_json()
     assert document["search"]["retriever"]["rrf"]["rank_window_size"] == 400 >= document["search"]["size"]
-    assert any("depth 100" in note for note in document["about"]["notes"])
+    for told in ("depth 100", "filtered after it"):
+        assert any(told in note for note in document["about"]["notes"])
     found = config(MOLTNET)
     changed = {name: replace(own, depth=20 if name == "fts" else 37) for name, own in found.retrievers.items()}
     notes = export(replace(found, retrievers=changed), "moltnet").to_json()["about"]["notes"]
@@ -355,12 +357,8 @@ def test_what_elasticsearch_searches_is_mapped_with_the_length_of_the_vectors(mo
     found = export(find_system("plain").config(10, model).with_strategy(parse_strategy(MINMAX)), "elasticsearch")
     mapped = found.to_json()["index"]["mappings"]["properties"]
     (keywords, vectors) = found.to_json()["search"]["retriever"]["linear"]["retrievers"]
-    assert mapped.pop(vectors["retriever"]["knn"]["field"]) == {
-        "type": "dense_vector",
-        "similarity": "cosine",
-        "index_options": {"type": "hnsw"},
-        **dims,
-    }
+    dense = {"type": "dense_vector", "similarity": "cosine", "index_options": {"type": "hnsw"}, **dims}
+    assert mapped.pop(vectors["retriever"]["knn"]["field"]) == dense
     assert [*mapped] == keywords["retriever"]["standard"]["query"]["multi_match"]["fields"]
     assert ("(sentence-transformers/all-MiniLM-L6-v2), so use" in found.notes[0]) == bool(dims)
 

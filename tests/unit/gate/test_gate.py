@@ -180,9 +180,6 @@ def test_ties_may_change_places_on_another_platform_and_nothing_else():
     for ids, equal in (("abcd", True), ("bacd", True), ("abce", True), ("acbd", False), ("abdc", False)):
         now = [(id_, 1.0) for id_ in ids]
         assert (settled_hash([now], ties) == settled_hash([kept], ties)) is equal
-
-
-def test_scores_are_alike_within_a_millionth():
     assert [alike([("a", 0.5)], [("a", 0.5 + by)]) for by in (9e-7, 1.1e-6)] == [True, False]
 
 

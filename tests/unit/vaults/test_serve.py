@@ -250,14 +250,9 @@ def test_what_is_opened_and_quoted_after_a_search_is_logged_once(vault, tmp_path
         given = {"query_id": first["query_id"], "id": ids[2], "action": "thumbs_down"}
         assert session.call("memory_feedback", **given) == {"recorded": True}
         # the last is an entry that this list did not show
-        wrong = [
-            {"query_id": "gone"},
-            {"action": "praised"},
-            {"action": "none_useful"},
-            {"id": 7},
-            {"id": "infra-k3s"},
-        ]
-        refused = [session.answer("memory_feedback", **given | more) for more in wrong]
+        wrong = [("query_id", "gone"), ("action", "praised"), ("action", "none_useful"), ("id", 7)]
+        wrong += [("id", "infra-k3s")]
+        refused = [session.answer("memory_feedback", **given | {name: value}) for name, value in wrong]
         unknown = session.answer("memory_save", title="x")
 
     assert acts(log) == [
@@ -398,10 +393,7 @@ def test_who_has_no_token_or_comes_from_elsewhere_gets_nothing(headers, status):
     assert asyncio.run(passed(headers)) == (status, status == 0)
 
 
-@pytest.mark.parametrize(
-    ("asked", "now", "complete", "ends"),
-    [(None, None, False, "close"), (1, 1, True, "close"), (1, 1, False, "wait"), (1, 2, True, "wait")],
-)
+@pytest.mark.parametrize(("asked", "now", "complete", "ends"), SAMPLES["connections"])
 def test_a_connection_ends_where_nothing_came_and_nothing_is_open(asked, now, complete, ends):
     cycles, done = {at: SimpleNamespace(response_complete=complete) for at in (1, 2)}, []
     transport = SimpleNamespace(abort=lambda: done.append("close"), is_closing=lambda: False)

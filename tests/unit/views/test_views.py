@@ -159,12 +159,8 @@ def test_frames_have_numbers():
         ["x", "nDCG@10", 0.6, pytest.approx(0.55)],
         ["x2", "nDCG@10", 0.7, pytest.approx(0.65)],
     ]
-    assert Answered(made).tests().loc[0, ["challenger", "delta", "verdict", "p"]].tolist() == [
-        "x2",
-        0.1,
-        "better",
-        0.026,
-    ]
+    test = Answered(made).tests().loc[0, ["challenger", "delta", "verdict", "p"]].tolist()
+    assert test == ["x2", 0.1, "better", 0.026]
     assert Answered(made).per_query().loc["q1", "x2"] == 0.1
     assert Answered(made).table().loc["x2", "nDCG@10 +"] == 27
     assert board_frame(decided()).loc[1, "gain"] == 0.1
