@@ -6,6 +6,7 @@ import sqlite3
 import fuzz
 import pytest
 import small
+from tests.unit.tabled import tabled
 
 from steelyard.base.errors import DataError
 from steelyard_eval.extensions.importers import load_store
@@ -114,13 +115,7 @@ def test_a_path_in_a_memory_index_leads_nowhere_outside(tmp_path):
     assert [entry.text for entry in load_store(tmp_path).entries] == ["# A\n\ntext"]
 
 
-@pytest.mark.parametrize(
-    "select",
-    [
-        *("zeroblob(2000000000)", "printf('%.*c', 300000000, 'x')", "CAST(X'ff' AS TEXT)"),
-        "(SELECT file FROM pragma_database_list)",
-    ],
-)
+@tabled
 def test_a_value_of_a_select_that_cannot_be_read_is_one_message(tmp_path, select):
     with sqlite3.connect(tmp_path / "s.db") as db:
         db.execute("CREATE TABLE t (id, text)")
