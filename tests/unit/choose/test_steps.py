@@ -13,7 +13,7 @@ import steelyard_eval as sy
 from steelyard.base import extensions as extras
 from steelyard.config import SearchConfig
 from steelyard.systems import find_system
-from steelyard_eval.choose.answer import write_and_log, write_weights
+from steelyard_eval.choose.answer import for_target, write_and_log, write_weights
 from steelyard_eval.choose.duel import PairSelection
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config
@@ -38,6 +38,11 @@ class TestSteps:
         assert step.facts.get("left") in (None, 30 - judged)
         assert ("left" in step.facts) == say(step).endswith(" to settle it")
         assert key != "write_queries" or (step.facts["file"], step.command) == ("queries.jsonl", [])
+
+    @tabled
+    def test_what_is_only_tried_is_exported_from_its_own_file(self, verdict, kept_out, tried):
+        step = for_target([], "qdrant", verdict, kept_out)[0]
+        assert (step.command[2] == "search-weights.try.json") is tried
 
     def test_no_more_pairs_are_asked_for_than_there_are(self):
         assert (labelled(0).pairs, labelled(0, 50).pairs) == (60, 80)  # 30 queries by 2 entries

@@ -24,7 +24,7 @@ from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.metrics import Measure, evaluate_lists
 from steelyard_eval.vaults import reindex_vault, vault_embedder, visible_vault
-from steelyard_eval.vaults.arguments import layered_entries, parse_filters
+from steelyard_eval.vaults.arguments import layered_entries, parse_filters, parse_tier
 
 WORDS = ("red apple", "green pear", "red pear", "blue plum", "green apple")
 
@@ -189,6 +189,10 @@ class TestParameters:
             assert np.any(fitted.embed(["mine pear"]))
             assert not np.any(fitted.embed(["foreign"]))
 
+    def test_a_database_gives_its_name_to_a_tier(self):
+        addresses = ("postgresql://host/notes?sslmode=require", "postgresql:///?host=h")
+        assert [parse_tier(address)[0] for address in addresses] == ["notes", "postgres"]
+
     def test_abstracts_are_made_where_they_are_asked_for_and_by_a_model_with_an_endpoint(self, monkeypatch):
         monkeypatch.delenv("LLM_BASE_URL", raising=False)
         entries = [Entry("m1", "Rotate them. Ask ops.")]
@@ -207,13 +211,8 @@ class TestParameters:
             lambda data, vault, embedder, **options: asked.append(embedder) or counts,
         )
         find_system("echovault").config(10, model).save(tmp_path / "w.json")
-        words = (
-            "index",
-            folder_of(tmp_path / "mine", fruit()),
-            tmp_path / "m.db",
-            "--weights",
-            tmp_path / "w.json",
-        )
+        folder = folder_of(tmp_path / "mine", fruit())
+        words = ("index", folder, tmp_path / "m.db", "--weights", tmp_path / "w.json")
         unknown = embedder == "x"  # which no embedder makes
         done(*words, *named, code=2 if unknown else 0)
         assert asked == ([] if unknown else [embedder])

@@ -533,10 +533,8 @@ class TestSharedSets:
         relations, known = [r for e in dataset.entries for r in e.relations], {e.id for e in dataset.entries}
         inside = sum(r.target in known for r in relations)
         usual = {"relations": 0, "relations_to_documents_of_this_set": 0}
-        assert usual | counts == usual | counts | {
-            "documents": len(dataset.entries),
-            "queries": len(dataset.queries),
-            "judgments": len(grades),
+        held = {"documents": len(dataset.entries), "queries": len(dataset.queries), "judgments": len(grades)}
+        assert usual | counts == usual | counts | held | {
             "grades": {str(g): grades.count(g) for g in set(grades)},
             "documents_with_date": sum(e.created_at is not None for e in dataset.entries),
             "relations": len(relations),

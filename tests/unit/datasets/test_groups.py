@@ -19,6 +19,7 @@ from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets.groups import (
     COSINE,
     COSINE_SAME,
+    PROPOSED,
     SHARED,
     alike,
     by_vectors,
@@ -28,6 +29,7 @@ from steelyard_eval.datasets.groups import (
     normalised_text,
     questions,
     unit_numbers,
+    with_proposed,
 )
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
@@ -100,6 +102,7 @@ class TestProposals:
         assert SHARED < 29 / 35
         dataset = sy.load({"e": "x"}, dict(zip("abcd", texts + other, strict=True)), {"a": ["e"]}).dataset
         assert alike(dataset, dataset.queries).tolist() == [0, 0, 1, 2]
+        assert [one.group for one in with_proposed(dataset, dataset.queries)] == [PROPOSED + "a"] * 2 + [""] * 2
 
     def test_memory_is_not_that_of_all_pairs(self):
         size = 4000  # all pairs are 64 MB in float32

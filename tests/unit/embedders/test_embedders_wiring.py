@@ -16,7 +16,7 @@ from written_set import write_set
 from steelyard import Vault, find_system
 from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.base.extensions import EXTRAS
-from steelyard.embedders.embed import KINDS, UnavailableEmbedder, restore
+from steelyard.embedders.embed import KINDS, UnavailableEmbedder, installed, restore
 from steelyard.extensions import models
 from steelyard.memory.query import EVERYTHING
 from steelyard_eval.datasets import load
@@ -291,6 +291,7 @@ class TestCommands:
     @pytest.mark.parametrize("kind", ["minilm-int8", "wordllama"])
     def test_a_model_on_this_machine_indexes_and_searches(self, endpoint, tmp_path, kind):
         missing = [module for module in EXTRAS[KINDS[kind]] if find_spec(module) is None]
+        assert (kind in installed()) == (not missing)
         if missing:
             pytest.skip(f"the extra {KINDS[kind]} is not installed: {', '.join(missing)}")
         corpus = [json.loads(line) for line in (starter() / "corpus.jsonl").read_text().splitlines()[:12]]

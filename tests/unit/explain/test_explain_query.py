@@ -110,7 +110,7 @@ def test_what_was_found_and_not_ranked_and_who_was_not_asked_are_told_from_what_
     lost = only(found)["missing"][0]
     assert (lost["where"], lost["lists"]["fts"]["position"]) == ("not_ranked", 1)
     assert "nothing was returned" in str(found)
-    assert "bm25" in only(found)["emptied"]  # FTS found its word
+    assert "bm25" in only(found)["emptied"] and "fts" not in only(found)["emptied"]  # FTS found its word
 
     entries = [{"id": "a", "text": "cache"}, {"id": "b", "text": "x"}]
     made = dataset(tmp_path / "b", entries, {"text": "cache"}, {"b": 1})
@@ -338,3 +338,7 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_is_cut_at_the_limit():
     assert [row[1] for row in block.rows] == ["e1", "e2"]
     assert block.lines[-1].endswith(": tags") and "3 listed" in block.lines[1]
     assert "0.1*tags" in _listed({**about, "entries": [entry(1, 0.0), entry(2, 1.0)]}, {"text": "x"}).heads
+    named = [
+        _listed({**about, "matched": to, "entries": [entry(1, 0.0)]}, {"text": "x"}).lines for to in ("x", "y")
+    ]
+    assert ["keywords" in " ".join(lines) for lines in named] == [False, True]

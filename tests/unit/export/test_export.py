@@ -234,6 +234,11 @@ def test_the_documented_formula_of_an_engine_scores_the_same_lists_as_we_do(to, 
     expect_same(strategy, engine_scores(to, strategy), tables(), factor)
 
 
+@pytest.mark.parametrize("to", ["opensearch", "elasticsearch", "qdrant", "weaviate"])
+def test_a_fusion_of_one_list_is_that_list(to):
+    assert only(said("rrf(3*fts, k=20)", to)) == only(said("fts", to))
+
+
 # Schemas, written from the documentation of the targets
 
 SCHEMAS = json.loads(Path(__file__).with_name("schemas.json").read_text("utf-8"))
@@ -284,10 +289,12 @@ def test_notes_say_what_is_otherwise_there(to, system, strategy, model, words, t
 def test_depths_are_those_of_the_deepest_list_and_told_where_they_differ():
     """The code of MoltNet fetches 2 x limit of each list: 20 for ten results."""
     found = config(RRF)
-    deeper = replace(found, retrievers={**found.retrievers, "vector": RetrieverConfig(depth=400)})
+    late = RetrieverConfig(depth=400, filters="after_cut")
+    deeper = replace(found, retrievers={**found.retrievers, "vector": late})
     document = export(deeper, "elasticsearch").to_json()
     assert document["search"]["retriever"]["rrf"]["rank_window_size"] == 400 >= document["search"]["size"]
-    assert any("depth 100" in note for note in document["about"]["notes"])
+    for told in ("depth 100", "filtered after it"):
+        assert any(told in note for note in document["about"]["notes"])
     found = config(MOLTNET)
     changed = {name: replace(own, depth=20 if name == "fts" else 37) for name, own in found.retrievers.items()}
     notes = export(replace(found, retrievers=changed), "moltnet").to_json()["about"]["notes"]
@@ -350,12 +357,8 @@ def test_what_elasticsearch_searches_is_mapped_with_the_length_of_the_vectors(mo
     found = export(find_system("plain").config(10, model).with_strategy(parse_strategy(MINMAX)), "elasticsearch")
     mapped = found.to_json()["index"]["mappings"]["properties"]
     (keywords, vectors) = found.to_json()["search"]["retriever"]["linear"]["retrievers"]
-    assert mapped.pop(vectors["retriever"]["knn"]["field"]) == {
-        "type": "dense_vector",
-        "similarity": "cosine",
-        "index_options": {"type": "hnsw"},
-        **dims,
-    }
+    dense = {"type": "dense_vector", "similarity": "cosine", "index_options": {"type": "hnsw"}, **dims}
+    assert mapped.pop(vectors["retriever"]["knn"]["field"]) == dense
     assert [*mapped] == keywords["retriever"]["standard"]["query"]["multi_match"]["fields"]
     assert ("(sentence-transformers/all-MiniLM-L6-v2), so use" in found.notes[0]) == bool(dims)
 
@@ -460,8 +463,9 @@ def test_what_is_read_is_what_it_says(theirs):
     assert (config.rerank.p95_ms, config.rerank.cache_ttl_ms, config.rerank.cache_size) == (500, 300000, 1000)
 
 
-def test_there_and_back_is_the_same(theirs, tmp_path):
-    (tmp_path / "theirs.json").write_text(json.dumps(theirs))
+def test_there_and_back_is_the_same(theirs, tmp_path, monkeypatch):
+    size = (tmp_path / "theirs.json").write_text(json.dumps(theirs))
+    monkeypatch.setattr("steelyard_eval.cli.import_record_demo.LARGEST_WEIGHTS", size)
     done("import", tmp_path / "theirs.json", tmp_path / "ours.json")
     done("export", tmp_path / "ours.json", "--to", "spec_kit", "--out", tmp_path / "back.json")
     written = json.loads((tmp_path / "back.json").read_text())

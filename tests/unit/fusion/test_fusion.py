@@ -216,6 +216,15 @@ def test_the_inputs_shown_give_the_value_shown():
         assert (weight.value, column.value) == (1.0, 1 / (60 + rank.value))
 
 
+def test_what_stands_for_what_is_missing_is_shown():
+    table = tabled_lists({"l0": {"a": 0.5, "b": 0.5}, "l1": {"b": 0.5}, "l2": {"b": 0.5}, "unindexed": {"a": 1.0}})
+    plan = compile_plan(table, parse_strategy("layered(1*l0, 1*l1, 1*l2, threshold=0.1, lacking=estimate)"))
+    assert all(f in str(plan.explain(0)).replace(" ", "") for f in ("else0.8*l0", "else0.4*l0+0.6*l1"))
+    plan = compile_plan(tabled_lists({"fts": {}, "bm25": {"a": 2.0}}), parse_strategy("comb_sum(fts, bm25)"))
+    ends = plan.explain(0).parts[0].parts[1].parts
+    assert {part.text: part.value for part in ends} == {"min": 0.0, "max": 0.0}
+
+
 def test_a_hit_is_explained_and_a_stranger_is_not():
     with Vault(":memory:") as vault:
         vault.upsert([Entry("a", text="cache"), Entry("b", text="other")])

@@ -12,6 +12,7 @@ from written_set import write_set
 
 from steelyard.finish import parse_stages
 from steelyard.systems import find_system
+from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.gate.rule import kept_promise, sign_test_increase
 
 
@@ -61,3 +62,12 @@ def test_a_gate_that_starts_to_answer_what_has_no_answer_fails(folder, tmp_path)
     assert len(json.loads(base.read_text())["contenders"][0]["answered"]) == 0
     config.save(weights)
     assert "26 of 26 unanswerable" in " ".join(done(*words, code=1).output.split())
+    record = json.loads(base.read_text())
+    record["contenders"][0]["answered"] = [f"n{at}" for at in range(24)]  # so that two more are no evidence
+    base.write_text(json.dumps({**record, "seal": hashed({k: v for k, v in record.items() if k != "seal"})}))
+    for name in ("search-weights.json", "other.json"):
+        config.save(tmp_path / name)
+        words[2] = f"mine={tmp_path / name}"
+        step = json.loads(done(*words, "--json").stdout)["answer"]["steps"][0]
+        assert (step["key"], step["facts"]["other"]) == ("gate_accept", name == "other.json")
+        assert ("--update" in step.get("command", [])) is (name == "search-weights.json")

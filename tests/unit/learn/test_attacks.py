@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from made_world import LEANING, cells_of, decided, made, tried, truth
+from made_world import LEANING, cells_of, decided, learned, made, tried, truth
 from simulator import Sessions, simulate
 
 from steelyard_eval.learn.position_bias import examine
@@ -69,6 +69,19 @@ def test_a_client_that_wants_other_weights_suggests_nothing():
     value = truth(lists, grades)
     found = tried(lists, cells_of(both(sessions, robot), lists), apart=cells_of(sessions, lists))
     assert value[found] >= value[0] - 1e-3
+
+
+def test_what_gains_nothing_without_the_largest_client_is_not_suggested():
+    """Without it there is each tenth query alone, of which the candidate shows the same."""
+    lists, _, sessions = honest()
+    cells = cells_of(sessions, lists)
+    found, gains = learned(lists, cells)
+    best = tried(lists, cells)
+    shown = lists.top[[0, best]]
+    shown[1, ::10] = shown[0, ::10]
+    only = np.where(np.arange(len(gains))[:, None] == best, gains, 0.0)
+    rests = (None, cells.on(cells.queries[cells.queries % 10 == 0]))
+    assert [found.suggested(only, lambda _: shown, rest) for rest in rests] == [best, None]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from made_world import LEANING, cells_of, counted, decided, learned, made, tried
 from scipy.stats import binomtest
 from simulator import simulate
 
-from steelyard.feedback import draft_teams
+from steelyard.feedback import Explore, draft_teams
 from steelyard_eval.learn.counts import CODE, InterleavingResult, PositionCounts, describe_interleaving
 from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
 from steelyard_eval.learn.gains import fit
@@ -75,6 +75,7 @@ def test_the_first_places_are_those_of_the_scores():
 def test_teams_take_turns_and_never_repeat_an_entry():
     drafted = draft_teams("abcd", "bade", 4, iter([True, False]).__next__)
     assert drafted == [("a", True), ("b", False), ("d", False), ("c", True)]
+    assert Explore(0.2) == Explore(0.2) != Explore(0.3)  # whatever was drawn
 
 
 def test_the_sign_test_is_exact():

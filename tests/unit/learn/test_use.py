@@ -15,7 +15,7 @@ from steelyard_eval.extensions.importers import import_store
 from steelyard_eval.extensions.usage import KINDS
 from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.log_writer import TIMELESS
-from steelyard_eval.extensions.usage.traces import _placed
+from steelyard_eval.extensions.usage.traces import _flat, _placed
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 ENTRIES = DATA["ENTRIES"]
@@ -333,6 +333,10 @@ def test_dry_run_shows_and_writes_nothing(small, tmp_path):
     assert not (small.path / "feedback.transcripts.jsonl").exists()
     assert document(*words)["searches"] == 1
     done("learn", small.path, "--dry-run", code=2)
+
+
+def test_a_tree_is_flat_to_its_ninth_name():
+    assert _flat(json.loads('{"a":' * 12 + "7" + "}" * 12)) == {".".join("a" * 9): {"a": {"a": {"a": 7}}}}
 
 
 @pytest.mark.parametrize("span", [{"traceId": "0xt"}, {"context": {"trace_id": "t"}}, {"context.trace_id": "t"}])

@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from command_line import document, done
 from tabled import tabled
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError, DataError, VaultError
+from steelyard.embedders.embed import RecordedEmbedder
+from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import DAY, Entry
 from steelyard.memory.query import Query
@@ -15,6 +18,7 @@ from steelyard.results import hits_of
 from steelyard.retrievers.keywords import BM25, Bm25Retriever
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.signals.reviews import review
+from steelyard.stores.base import Space
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
@@ -47,6 +51,24 @@ def test_hits_are_in_order_and_hold_what_the_strategy_read(vault):
     vault.delete(["c"])
     with pytest.raises(VaultError, match="'c' was deleted"):  # it is gone by now
         hits_of(vault, found.table, found.ranking, found.strategy, found.fused)
+
+
+def test_the_clock_may_stand_at_the_epoch(vault):
+    vault.upsert([Entry("a", text="an apple", updated_at=0.0)])
+    strategy = parse_strategy("weighted_sum(1*bm25, 1*recency(half_life=1h))")
+    searcher = Searcher(vault, find_system("bm25").config(10, "").with_strategy(strategy), None)
+    shown = {hit.entry.id: hit.signals for hit in searcher.search(Query("apple", asked_at=0.0)).hits}
+    assert shown["a"]["recency"] == 1.0
+
+
+def test_who_ranks_whatever_is_found_asks_vectors_too_unless_told_not_to():
+    with Vault(":memory:") as vault:
+        vault.upsert(ENTRIES)
+        vault.put_vectors(Space("m", "text", "{title}"), ["b"], np.ones((1, 2), np.float32))
+        config = find_system("plain").config(10, "m").with_strategy(parse_strategy("importance"))
+        searcher = Searcher(vault, config, RecordedEmbedder("m", "{title}", {"garden": np.ones(2)}))
+        found = [searcher.candidates(Query("garden"), config.strategy, *more).entries for more in ((), (False,))]
+    assert found == [("b", "c"), ("c",)]
 
 
 def test_a_recording_has_no_more_of_a_list_than_asked(vault):

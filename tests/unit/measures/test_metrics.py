@@ -19,7 +19,7 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.memory.entry import Entry, Relation
 from steelyard_eval.compare.result import Succession
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate, known_mean, parse_measures
-from steelyard_eval.measures.paired import difference_interval, mean_interval, paired, verdict
+from steelyard_eval.measures.paired import _why, difference_interval, mean_interval, paired, verdict
 from steelyard_eval.measures.spread import ROWS_PER_BLOCK, Interval, benjamini_hochberg, by_unit, holm, spread
 from steelyard_eval.measures.trec_runs import run_lines, write_run
 
@@ -303,6 +303,7 @@ def test_a_comparison_by_hand(challenger, baseline, groups, expected):
 @tabled
 def test_verdicts(gain, p_holm, detectable, margin, expected):
     assert verdict(Interval(*gain), p_holm, detectable, margin) == expected
+    assert (_why(Interval(*gain), 0.01, 0.5, 1) is None) is (gain[1] <= 0 <= gain[2])
 
 
 @tabled

@@ -183,13 +183,9 @@ def test_sql_and_python_admit_the_same_entries(seed):
 
 def test_a_window_holds_its_first_moment_and_not_its_last():
     # Soleri: valid_until null or > now, valid_from null or <= now (systems/soleri.md, section 3)
-    vault = holding(
-        Entry("always"),
-        Entry("from-now", valid_from=10.0),
-        Entry("until-now", valid_until=10.0),
-        Entry("later", valid_from=11.0),
-        Entry("inside", valid_from=9.0, valid_until=11.0),
-    )
+    ends = {"always": (None, None), "from-now": (10.0, None), "until-now": (None, 10.0), "later": (11.0, None)}
+    windows = {**ends, "inside": (9.0, 11.0)}
+    vault = holding(*(Entry(name, valid_from=a, valid_until=b) for name, (a, b) in windows.items()))
     assert {e.id for e in vault.entries(valid_at(10.0))} == {"always", "from-now", "inside"}
 
 

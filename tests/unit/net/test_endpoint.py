@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import tracemalloc
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -109,6 +110,13 @@ def test_a_flood_is_refused_in_little_memory(serve, behaviour):
         assert tracemalloc.get_traced_memory()[1] < 6 * 2**20
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_an_answer_has_16_mib_at_most(serve, more):
+    server = serve(answer(b'"%s"' % (b"x" * (16 * 2**20 - 2 + more))))
+    with pytest.raises(EndpointError) if more else nullcontext():
+        assert len(Endpoint(server.url).ask().text) == 16 * 2**20
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from sklearn.metrics import cohen_kappa_score
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.extensions import network
@@ -111,10 +112,7 @@ def test_an_entry_cannot_close_its_marks():
     assert "fine" in asked
 
 
-@pytest.mark.parametrize(
-    ("answer", "grade"),
-    [("grade: 3", 3), ("Grade:0", 0), ("grade: 1 ... grade: 2", 2), ("3", None), ("grade: 9", None), ("", None)],
-)
+@tabled
 def test_only_a_grade_is_a_grade(answer, grade):
     assert grade_of(answer) == grade
 

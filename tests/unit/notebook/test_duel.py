@@ -98,6 +98,8 @@ def test_the_model_is_bent_by_labels_and_held_by_the_prior():
     free, held = (fitted(x, np.array([1.0, 1.0, 0.0]), np.zeros(1), stiff) for stiff in (100.0, 0.01))
     assert sigmoid(free)[0] == pytest.approx(2 / 3, abs=1e-3)  # the share of ones
     assert abs(held[0]) < 1e-3
+    sure = fitted(np.ones((1000, 1)), (np.arange(1000) > 0).astype(float), np.zeros(1), 1e4)
+    assert sigmoid(sure)[0] == pytest.approx(0.999, abs=1e-6)
 
 
 def test_pairs_are_those_of_any_list_by_query_and_id():

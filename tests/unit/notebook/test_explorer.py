@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tabled import tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
@@ -83,16 +84,7 @@ def test_contributions_add_up_to_the_score_and_places_are_those_of_the_baseline(
         assert row["before"] == (listed.index(row["id"]) + 1 if row["id"] in listed else None)
 
 
-@pytest.mark.parametrize(
-    ("strategy", "names"),
-    [
-        ("weighted_sum(1*rrf(vector, fts), 0.2*importance)", ["rrf(vector, fts, k=60)", "importance"]),
-        ("rrf(fts, vector, bonus=once(0.1))", ["fts", "vector", "bonus"]),
-        ("by_intent(default=rrf(fts, vector), fix_bug=rrf(fts, bm25))", ["fts", "vector", "fts (2)", "bm25"]),
-        ("boost(rrf(fts, vector), 0.5*decay)", ["fts", "vector"]),
-        ("bm25", []),
-    ],
-)  # fmt: skip
+@tabled
 def test_every_weight_has_a_name(strategy, names):
     assert weight_names(parse_strategy(strategy)) == names
 

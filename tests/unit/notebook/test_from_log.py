@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tabled import tabled
 from written_set import write_lines, write_set
 
 from steelyard.base.errors import ConfigError
@@ -22,6 +23,11 @@ def judged(folder, *words, keys=""):
     return CliRunner().invoke(main, ["judge", str(folder), *map(str, words)], input=keys)
 
 
+def searched(at, text):
+    known = {"schema_version": 1, "timestamp": "2026-01-01T00:00:00Z", "query_id": f"s{at}", "actions": []}
+    return {**known, "user_query": text, "hits": [{"object_id": "e01", "position": 1}]}
+
+
 def written(folder):
     """The texts of the queries in the data set."""
     return [json.loads(line)["text"] for line in (folder / "queries.jsonl").read_text().splitlines()]
@@ -32,18 +38,7 @@ def folder(tmp_path):
     """20 entries, one query of its own, and a log in which one of 30 questions makes half of the searches."""
     entries = [{"id": f"e{at:02}", "text": f"how to rotate the key number {at}"} for at in range(20)]
     asked = [f"rotate key {at}" for at in range(30)] + ["Rotate  KEY 0!"] * 30
-    lines = [
-        {
-            "schema_version": 1,
-            "timestamp": "2026-01-01T00:00:00Z",
-            "query_id": f"s{at}",
-            "user_query": text,
-            "hits": [{"object_id": "e01", "position": 1}],
-            "actions": [],
-        }
-        for at, text in enumerate(asked)
-    ]
-    write_lines(tmp_path / "feedback.jsonl", lines)
+    write_lines(tmp_path / "feedback.jsonl", [searched(at, text) for at, text in enumerate(asked)])
     return write_set(tmp_path, entries, ["rotate key 7"])
 
 
@@ -67,12 +62,11 @@ def test_new_questions_are_added_once_and_known_ones_keep_their_ids(folder):
     assert len(load(folder).queries) == 30
 
 
-def test_a_question_with_a_secret_is_not_added(folder):
+@pytest.mark.parametrize("text", ["is PGPASSWORD=quinoa55 right", "quinoa55 " * 222 + "abc"])
+def test_a_question_with_a_secret_or_2001_characters_is_not_added(folder, text):
     before = len(drawn_from_log(load(folder))[1])
     with (folder / "feedback.jsonl").open("a") as log:
-        row = {"schema_version": 1, "timestamp": "2026-01-02T00:00:00Z", "query_id": "s99", "actions": []}
-        hits = [{"object_id": "e01", "position": 1}]
-        log.write(json.dumps({**row, "user_query": "is PGPASSWORD=quinoa55 right", "hits": hits}) + "\n")
+        log.write(json.dumps(searched(99, text)) + "\n")
     assert len(drawn_from_log(load(folder))[1]) == before
     assert "quinoa55" not in (folder / "queries.jsonl").read_text()
 
@@ -113,16 +107,7 @@ def test_where_nothing_is_asked_nothing_is_written(folder, option):
 ENTRY = Entry("a", title="Keyset cursors", text="Deep pages read and threw away fifty thousand rows every time.")
 
 
-@pytest.mark.parametrize(
-    ("text", "is_copied"),
-    [
-        ("threw away fifty thousand", True),  # four in a row
-        ("cursors pages rows thousand", True),  # all of its words
-        ("why is the list so slow far down", False),
-        ("rows", False),  # one word is no copy
-        ("slow list with many rows", False),
-    ],
-)
+@tabled
 def test_what_repeats_the_entry_is_copied(text, is_copied):
     assert copied(text, ENTRY) is is_copied
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tabled import tabled
 from written_set import write_set
 
 import steelyard_eval as sy
@@ -272,14 +273,7 @@ class TestCommand:
         relevant = [entry for name, _, entry, grade in rows if name == query and grade != "0"]
         assert relevant and f"labels call {', '.join(relevant[:3])} relevant" in found.stdout
 
-    @pytest.mark.parametrize(
-        ("said", "duel"),
-        [
-            ({}, False),  # labels of queries: what recommend asks for is more queries
-            ({"sampled": "duel"}, True),
-            (None, True),  # nothing is labelled
-        ],
-    )
+    @tabled
     def test_without_contenders_the_labels_decide_whether_pairs_or_queries_are_asked(self, unstated, said, duel):
         if said is not None:
             with (unstated / "queries.jsonl").open("a") as file:
@@ -430,14 +424,7 @@ class TestOtherSets:
         assert self.judge(folder, keys="321q").exit_code == 0
         return folder
 
-    @pytest.mark.parametrize(
-        ("asked", "words", "why"),
-        [
-            (["of it", "and"], ["apples", "pears", "plums", "nuts"], "there, and '"),
-            (["more", "it and of"], ["roads", "rails", "ships", "planes"], "have another text here"),
-            ([], ["roads"], ""),  # before queries are typed
-        ],
-    )
+    @tabled
     @pytest.mark.parametrize("option", [(), ("--apply",), ("--judge", "ann", "--second-judge-of", "judge")])
     def test_judgments_of_another_set_are_refused(self, first, asked, words, why, option):
         other = self.folder(first.parent / "mb", asked, words)

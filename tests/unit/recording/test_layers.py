@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tabled import tabled
 from written_set import write_set
 
 import steelyard_eval as sy
@@ -155,17 +156,7 @@ def asked(folder, system, intents):
     return [labels.words[code] for code in labels.codes.tolist()]
 
 
-@pytest.mark.parametrize(
-    ("system", "intents", "expected"),
-    [
-        ("spec_kit", None, "understand find_decision understand"),  # rotate keys: no keyword; why, choose: 4.0
-        ("spec_kit", "given", "fix_bug find_spec find_spec"),
-        ("spec_kit:js", "given", "fix_bug understand understand"),  # it has no find_spec, so it classifies
-        ("cortex_mem", "given", "general general temporal"),  # none of these words is its own
-        ("fts", None, "  "),
-        ("fts", "given", "fix_bug find_spec find_spec"),
-    ],
-)
+@tabled
 def test_a_table_holds_what_live_search_classifies_or_what_is_given_and_known(folder, system, intents, expected):
     assert asked(folder, system, intents) == expected.split(" ")
 

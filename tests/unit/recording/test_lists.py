@@ -19,7 +19,8 @@ from steelyard.testing import random_table
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.list_recording import save_lists
+from steelyard_eval.compare.list_contenders import AnsweredLists, ListContender
+from steelyard_eval.compare.list_recording import record_lists, save_lists
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import replay as kept
 from steelyard_eval.recording.disk import load as open_folder
@@ -87,6 +88,12 @@ def test_the_recording_holds_scores_and_places_as_given(dataset, engines, record
             values, places = own.columns[name], own.positions[name]
             held = {own.entries[e]: (v, p) for e, v, p in zip(own.entry, values, places, strict=True) if p}
             assert held == {id_: (score, rank) for rank, (id_, score) in enumerate(found[at], 1)}
+
+
+def test_fewer_lists_than_queries_are_not_recorded(dataset):
+    short = ListContender("short", "python", "", lambda *_: AnsweredLists([[("a", 1.0)]], []))
+    with pytest.raises(ValueError, match="shorter"):
+        record_lists(dataset, {"short": short})
 
 
 def test_what_a_recording_of_lists_cannot_be_asked_is_refused(dataset, runs, recording, tmp_path):

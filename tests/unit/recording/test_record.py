@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
@@ -78,18 +79,7 @@ def test_a_broken_recording_is_told_from_a_whole_one(table, tmp_path, harm):
         load_recording(folder)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("index", {"fields": ["title"], "tokenizer": "porter unicode61"}),
-        ("match", "prefix_or"),
-        ("bm25", {"k1": 2.0, "b": 0.75}),
-        ("filters", {"vector": "after_cut"}),
-        ("similarity", {"vector": "l2"}),
-        ("field_weights", {"fts": {"title": 3.0}}),
-        ("model", "another"),
-    ],
-)
+@tabled
 def test_every_part_of_the_fingerprint_is_compared(table, config, key, value):
     other = dataclasses.replace(table, fingerprint={**table.fingerprint, key: value})
     with pytest.raises(ConfigError, match=key):
@@ -186,6 +176,11 @@ def test_a_large_recording_is_told_before_it_begins_and_a_small_one_is_not(monke
     assert "GB; --split takes" in told
     caplog.clear()
     assert begin(monkeypatch, caplog, 1) == []
+
+
+def test_a_case_without_a_retriever_ranks_all_candidates():
+    texts = ("by_intent(default=bm25, fix=importance)", "weighted_sum(1*bm25, 1*importance)", "importance")
+    assert [price.ranks_candidates(parse_strategy(text)) for text in texts] == [True, False, True]
 
 
 def test_lists_are_never_longer_than_the_corpus():

@@ -144,12 +144,7 @@ def test_somebody_elses_or_a_damaged_file_is_refused_and_never_written(folder, w
 
 ROW = {"label": "a", "mean": 0.5}
 DAMAGE = (
-    *(
-        {"rows": 5},
-        {"rows": [{"label": "a"}]},
-        {"rows": [{**ROW, "mean": "x"}]},
-        {"rows": [{**ROW, "label": ["a"]}]},
-    ),
+    *({"rows": rows} for rows in (5, [{"label": "a"}], [{**ROW, "mean": "x"}], [{**ROW, "label": ["a"]}])),
     *({"states": {"entries": [1]}}, {"metric": ["nDCG@10"]}, {"verdict": {"a": 1}}),
 )
 
@@ -201,12 +196,8 @@ def test_the_list_has_a_line_a_run(many):
     keep(sy.load(many).dataset, document(kind="gate", verdict="mismatch", means={}), now=lambda: NOW)
     rows = sy.load(many).runs().to_frame().to_dict("records")
     assert [row["date"] for row in rows] == ["2026-11-23 17:40"] * 4
-    assert [(row["command"], row["value"], row["contender"]) for row in rows] == [
-        ("compare", "0.500", "a"),
-        ("compare", "", ""),
-        ("compare", "0.600", "a"),
-        ("gate", "", ""),
-    ]
+    told = [("compare", "0.500", "a"), ("compare", "", ""), ("compare", "0.600", "a"), ("gate", "", "")]
+    assert [(row["command"], row["value"], row["contender"]) for row in rows] == told
     assert [one["value"] for one in printed("runs", many, "--trend", "nDCG@10")["runs"]] == ["0.500", "0.600"]
     with pytest.raises(ConfigError, match="P@5"):
         sy.load(many).runs().trend("MRR")

@@ -130,6 +130,7 @@ def test_two_that_make_the_same_recording_do_not_share_blocks(tmp_path, blocks):
     with pytest.raises(MachineError):
         recorded_by(Counting(lasts=1), tmp_path / "many")
     (folder,) = (tmp_path / "cache" / "blocks").iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
     held = lock(folder)
     with pytest.raises(MachineError, match="made this recording"):
         recorded_by(Counting(), tmp_path / "many")

@@ -91,12 +91,8 @@ def test_the_cache_tells_queries_texts_and_times_apart():
     cached = CachedReranker(inner, seconds=300, clock=lambda: now[0])
     changed = [Document("0", "changed"), *DOCUMENTS[1:]]
     for at, query, documents, calls in (
-        *(
-            (0.0, "q", DOCUMENTS, 1),
-            (0.0, "q", DOCUMENTS, 1),
-            (0.0, "other", DOCUMENTS, 2),
-            (0.0, "q", changed, 3),
-        ),
+        *((0.0, "q", DOCUMENTS, 1), (0.0, "q", DOCUMENTS, 1), (0.0, "other", DOCUMENTS, 2)),
+        (0.0, "q", changed, 3),
         *((0.0, "q", DOCUMENTS[::-1], 4), (299.9, "q", DOCUMENTS, 4), (300.0, "q", DOCUMENTS, 5)),
     ):
         now[0] = at

@@ -148,13 +148,8 @@ class TestRank:
 
 
 class TestTsIndex:
-    TEXTS = (
-        ("a", "deploy to staging"),
-        ("b", "deploy deploy"),
-        ("c", "the event loop"),
-        ("d", "loop of the event"),
-        ("e", "the"),
-    )
+    WORDS = ("deploy to staging", "deploy deploy", "the event loop", "loop of the event", "the")
+    TEXTS = tuple(zip("abcde", WORDS, strict=True))
     INDEX = counted(TEXTS)
 
     @pytest.mark.parametrize(("query", "ids"), SAID["found"])

@@ -9,7 +9,7 @@ import pytest
 import sqlite_vec
 
 from steelyard.base.errors import ConfigError, VaultError
-from steelyard.base.machine import MEMORY, PRECISION, PRECISIONS
+from steelyard.base.machine import MEMORY, PRECISION, PRECISIONS, budget
 from steelyard.extensions.int8 import Codes
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters
@@ -56,8 +56,11 @@ def write(rng, vault, names, dim):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_vaults_give_the_same_bits_with_and_without_the_matrix(pair, seed):
+def test_random_vaults_give_the_same_bits_with_and_without_the_matrix(pair, seed, monkeypatch):
     fast, plain = pair
+    renewed, renew = [], fast._updated
+    monkeypatch.setattr(fast, "_updated", lambda *asked: renewed.append(renew(*asked)) or renewed[-1])
+    monkeypatch.setattr("steelyard.stores.sqlite.nearest.CHANGES", 15)
     rng = np.random.default_rng(seed)
     dim = int(rng.choice([1, 3, 16, 100]))
     names = [f"e{at:03d}" for at in rng.permutation(300)]
@@ -80,6 +83,7 @@ def test_random_vaults_give_the_same_bits_with_and_without_the_matrix(pair, seed
         assert kept[0] == kept[1]
         write(rng, [fast, plain][int(rng.integers(0, 2))], names, dim)
     assert asked > 500
+    assert 0 < max(len(one.tail) for one in renewed) <= 15
 
 
 def shapes(rng, dim):
@@ -106,6 +110,7 @@ def test_what_sqlite_vec_computes_lies_between_the_bounds(kind, dim):
             distances = np.array([next(row)[0] for row in rows])
             near = 1 - distances if metric == "cosine" else -np.square(distances)
             assert ((low <= near) & (near <= high)).all()
+            assert kind is Codes or metric == "l2" or (high - low).max() < 1e-3
 
 
 def test_products_of_whole_numbers_are_exact_where_they_are_largest():
@@ -225,3 +230,6 @@ def test_above_the_budget_sqlite_vec_searches(tmp_path, monkeypatch):
         monkeypatch.setenv(MEMORY, "much")
         with pytest.raises(ConfigError, match=r"STEELYARD_MEMORY is 'much';"):
             vault.nearest(*asked)
+    monkeypatch.delenv(MEMORY)
+    monkeypatch.delattr(os, "sysconf")  # a machine that does not tell counts as one of 4 GiB
+    assert budget() == 2**30

@@ -7,6 +7,7 @@ than the graph visits every vector of it, so its lists are the exact ones, to th
 """
 
 import os
+import re
 import resource
 import stat
 import subprocess
@@ -332,7 +333,10 @@ def test_what_is_no_store_is_refused(postgres):
     """A database without one, one of a newer version, and a view in the place of a table."""
     with pytest.raises(VaultError, match="steelyard index DATASET"):
         PostgresVault(postgres)
-    PostgresVault(postgres, create=True).close()
+    with PostgresVault(postgres, create=True) as store:
+        with pytest.raises(MachineError) as told, store._server._told():
+            raise pytest.importorskip("psycopg").Error("x" * 400)
+        assert len(max(re.findall(r"'x+\.*", str(told.value)))) == 300
     with connect(postgres) as admin:
         admin.execute("CREATE VIEW steelyard.more AS SELECT 1")
         with pytest.raises(VaultError, match="other objects"):
@@ -374,7 +378,8 @@ def filled(postgres):
         kinds, rare = {0: "even", 1: "odd"}, {0: "rare"}
         own = [{"project": kinds[n % 2], "category": rare.get(n % 30, "")} for n in range(COUNT)]
         store.upsert(Entry(f"e{n:03d}", text=f"word{n}", **fields) for n, fields in enumerate(own))
-        store.put_vectors(OF_TEXT, [f"e{n:03d}" for n in range(COUNT)], vectors(1))
+        twice = np.repeat(vectors(1, COUNT // 2), 2, axis=0)  # ties, which the server finds in this order
+        store.put_vectors(OF_TEXT, [f"e{n:03d}" for n in reversed(range(COUNT))], twice)
         store.make_hnsw()
     return postgres
 

@@ -13,7 +13,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.stores.base import ScoredId
 from steelyard.table.join import join
-from steelyard.table.signal_table import TagSets, count_rows, per_query, ranks
+from steelyard.table.signal_table import NO_FACTS, TagSets, count_rows, per_query, ranks
 from steelyard.testing import random_table, same_bits
 
 seeds = st.integers(0, 2**32 - 1)
@@ -124,6 +124,11 @@ class TestJoin:
         assert [table.entries[entry] for entry in table.entry] == ["a", "b", "c"]
         assert all(table.positions[name].tolist() == [3, 1, 2] for name in names)
 
+    def test_a_directory_that_a_query_did_not_find_is_no_row(self):
+        found = [{"fts": [ScoredId(id_, 1.0, 1) for id_ in ids]} for ids in ("ab", "b")]
+        table = join([Query("t")] * 2, [0.0] * 2, found, {}, lambda *_: [Entry("a"), Entry("b")])
+        assert replace(table, directory=np.zeros(2, np.int64)).parent.tolist() == [0, 0, -1]
+
     @pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
     def test_a_score_that_is_not_finite_is_refused(self, score):
         for found, scored in ((score, 1.0), (1.0, score)):
@@ -136,6 +141,7 @@ class TestJoin:
             joined({"fts": [ScoredId("a", 2.0, 1), ScoredId("b", 1.0, 2)]}, {"tfidf": lambda q, ids: scores})
 
     def test_tags_are_sets_with_shared_codes(self):
+        assert NO_FACTS.tags.offsets.tolist() == TagSets.of([], {}).offsets.tolist() == [0]
         codes = {}
         sets = TagSets.of([("b", "a", "b"), (), ("c", "a")], codes)
         assert sets.offsets.tolist() == [0, 2, 2, 4]

@@ -149,15 +149,9 @@ def run(tmp_path_factory):
     write_set(home / "data", SAMPLES["corpus"], SAMPLES["queries"], qrels, **about)
     for name, (least, strategy) in SAMPLES["weights"].items():
         (home / f"{name}.json").write_text(json.dumps(weights(least, strategy)))
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, json.dumps(COMMANDS)],
-        cwd=home,
-        env=os.environ | {"PYTHONPATH": str(home)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return dict(zip(COMMANDS, json.loads(done.stdout), strict=True))
+    words, paths = [sys.executable, "-c", RUN, json.dumps(COMMANDS)], os.environ | {"PYTHONPATH": str(home)}
+    shown = subprocess.run(words, cwd=home, env=paths, stdout=subprocess.PIPE, check=True).stdout
+    return dict(zip(COMMANDS, json.loads(shown), strict=True))
 
 
 def weights(least, strategy):

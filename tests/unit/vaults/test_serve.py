@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -25,7 +26,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.serve.feedback_tools import OPERATIONS
-from steelyard_eval.extensions.serve.server import MemoryServer, Served, TokenGate, token_of
+from steelyard_eval.extensions.serve.server import MemoryServer, PatientProtocol, Served, TokenGate, token_of
 from steelyard_eval.extensions.serve.tool_call import ServerLog
 from steelyard_eval.extensions.serve.tool_sets import MIMICS, find_face
 from steelyard_eval.learn.log_reader import DatasetIndex, read_log
@@ -249,14 +250,9 @@ def test_what_is_opened_and_quoted_after_a_search_is_logged_once(vault, tmp_path
         given = {"query_id": first["query_id"], "id": ids[2], "action": "thumbs_down"}
         assert session.call("memory_feedback", **given) == {"recorded": True}
         # the last is an entry that this list did not show
-        wrong = [
-            {"query_id": "gone"},
-            {"action": "praised"},
-            {"action": "none_useful"},
-            {"id": 7},
-            {"id": "infra-k3s"},
-        ]
-        refused = [session.answer("memory_feedback", **given | more) for more in wrong]
+        wrong = [("query_id", "gone"), ("action", "praised"), ("action", "none_useful"), ("id", 7)]
+        wrong += [("id", "infra-k3s")]
+        refused = [session.answer("memory_feedback", **given | {name: value}) for name, value in wrong]
         unknown = session.answer("memory_save", title="x")
 
     assert acts(log) == [
@@ -395,6 +391,16 @@ async def passed(headers):
 @pytest.mark.parametrize(("headers", "status"), SAMPLES["requests"])
 def test_who_has_no_token_or_comes_from_elsewhere_gets_nothing(headers, status):
     assert asyncio.run(passed(headers)) == (status, status == 0)
+
+
+@pytest.mark.parametrize(("asked", "now", "complete", "ends"), SAMPLES["connections"])
+def test_a_connection_ends_where_nothing_came_and_nothing_is_open(asked, now, complete, ends):
+    cycles, done = {at: SimpleNamespace(response_complete=complete) for at in (1, 2)}, []
+    transport = SimpleNamespace(abort=lambda: done.append("close"), is_closing=lambda: False)
+    loop = SimpleNamespace(call_later=lambda *_: done.append("wait"))
+    own = SimpleNamespace(cycle=cycles.get(now), _look=None, loop=loop, transport=transport)
+    PatientProtocol._look(own, cycles.get(asked))
+    assert done == [ends]
 
 
 def test_a_token_is_given_or_made():

@@ -20,6 +20,7 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard_eval.candidates.curve import COLUMNS, Curve, steps_of
 from steelyard_eval.result import document
+from steelyard_eval.result.sentences import heading
 from steelyard_eval.result.structs import (
     DataFacts,
     Decision,
@@ -38,7 +39,7 @@ from steelyard_eval.views.frames import Answered, board_frame, frame_of
 from steelyard_eval.views.report import write
 from steelyard_eval.views.report.page import sections
 from steelyard_eval.views.report.write import pack, piece
-from steelyard_eval.views.sheets import sheets
+from steelyard_eval.views.sheets import leading, sheets
 
 from .made import COST, HOSTILE, decided, paired, result, row
 
@@ -81,8 +82,10 @@ def test_a_report_first_shows_the_lists_of_today_and_of_the_choice():
     """A document has its keys in the order of letters: `a` is neither."""
     made = decided()
     with_a = [replace(query, lists={"a": query.lists["x"], **query.lists}) for query in made.queries]
-    data = json.loads(zlib.decompress(base64.b64decode(pack(replace(made, queries=with_a), 10**6).text)))
-    assert data["labels"] == ["x", "x2", "a"]
+    whole = pack(replace(made, queries=with_a), 10**6)
+    assert json.loads(zlib.decompress(base64.b64decode(whole.text)))["labels"] == ["x", "x2", "a"]
+    note = heading("less_room", {"count": 2, "total": 3, "places": None, "both": False})
+    assert (whole.note, pack(replace(made, queries=with_a), len(whole.text) - 1).note) == ("", note)
 
 
 def test_a_report_does_not_send_its_reader_to_itself():
@@ -91,6 +94,8 @@ def test_a_report_does_not_send_its_reader_to_itself():
     many = replace(made, rows=[*made.rows, *(row(f"z{at}", 0.1, strategy="rrf(fts, vector)") for at in range(3))])
     board = next(section for section in sections(many, "0") if section.id == "leaderboard").blocks[0].sheet
     assert sheets(many, short=True)[0].legend and not board.legend
+    shown = [section.id for section in sections(result(), "0") if not section.folded]
+    assert shown == ["leaderboard", "differences", "notices"]
 
 
 def test_sheets_have_the_numbers_of_the_result():
@@ -102,6 +107,11 @@ def test_sheets_have_the_numbers_of_the_result():
     assert tests.rows == (("x2", "better", "+0.100 [+0.080, +0.120]", "0.0260", "0.1300", "27/21/11", "0.110"),)
     assert tests.words == ("better",)
     assert stale.rows == (("x", "3", "0.300 [0.100, 0.500]"),)
+
+
+def test_a_short_table_has_the_baseline_the_choice_and_the_best_eight():
+    rows = [row("x", 0.1), *(row(f"y{at}", 0.9 - at / 20) for at in range(10))]
+    assert [one.label for one in leading(result(*rows))] == [*(f"y{at}" for at in (*range(8), 9)), "x"]
 
 
 def test_further_metrics_have_columns_of_their_own():
@@ -150,12 +160,8 @@ def test_frames_have_numbers():
         ["x", "nDCG@10", 0.6, pytest.approx(0.55)],
         ["x2", "nDCG@10", 0.7, pytest.approx(0.65)],
     ]
-    assert Answered(made).tests().loc[0, ["challenger", "delta", "verdict", "p"]].tolist() == [
-        "x2",
-        0.1,
-        "better",
-        0.026,
-    ]
+    test = Answered(made).tests().loc[0, ["challenger", "delta", "verdict", "p"]].tolist()
+    assert test == ["x2", 0.1, "better", 0.026]
     assert Answered(made).per_query().loc["q1", "x2"] == 0.1
     assert Answered(made).table().loc["x2", "nDCG@10 +"] == 27
     assert board_frame(decided()).loc[1, "gain"] == 0.1

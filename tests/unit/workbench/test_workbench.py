@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
@@ -107,13 +108,7 @@ def test_a_folder_that_happens_to_be_there_is_not_read(tmp_path, monkeypatch):
     assert sy.load({"m1": "rotate the keys"}, {"q1": "keys"}, {"q1": ["m1"]}).dataset.qrels == {"q1": {"m1": 1}}
 
 
-@pytest.mark.parametrize(
-    ("source", "rule"),
-    [
-        ({"corpus": {}, "querys": {}}, "unknown key 'querys'; did you mean 'queries'.*qrels is missing"),
-        ([{"id": "a"}], "queries is missing; qrels is missing"),
-    ],
-)
+@tabled
 def test_a_missing_part_is_named(source, rule):
     with pytest.raises(ConfigError, match=rule):
         sy.load(source)

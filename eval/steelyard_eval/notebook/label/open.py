@@ -14,7 +14,7 @@ from steelyard_eval.choose.duel import PLACES, PairSelectionState, build_pair_se
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.public import CONTENDERS, DEFAULT
 from steelyard_eval.common.configurations import NamedConfig, Setting
-from steelyard_eval.compare.contenders import Contender, GivenMany, distinct, read_all, usable
+from steelyard_eval.compare.contenders import Contender, GivenMany, distinct, read_all, read_config, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label.judgment_file import Pair
@@ -36,7 +36,7 @@ class DuelSession(Session):
     _seen: tuple[int, PairSelectionState] | None = None
 
     def __init__(self, pool: Pool, folder: Path, judge: str, model: str) -> None:
-        super().__init__(pool, folder, judge, labelled=True)
+        super().__init__(pool, folder, judge)
         self.model = model
         self.passed: set[Pair] = set()
 
@@ -114,8 +114,9 @@ def open_judging(
     if random is None:
         random = not second_judge_of and (contenders is not None or not dataset.by_pairs)
     duel = contenders is None and not random
+    named: list[NamedConfig | ListContender]
     if duel:
-        named = [one for one in distinct(read_all(list(CONTENDERS))) if _supplied(one, space())]
+        named = [one for one in map(read_config, CONTENDERS) if _supplied(one, space())]
     else:
         usual = DEFAULT_CONTENDERS if contenders is not None or space().model else BY_WORDS
         named = distinct(read_all(usual if contenders is None else contenders))
@@ -131,10 +132,8 @@ def open_judging(
     return session
 
 
-def _supplied(one: NamedConfig | ListContender, space: Workspace) -> bool:
+def _supplied(one: NamedConfig, space: Workspace) -> bool:
     """Whether the data set has what a contender needs; a strategy that lost a signal is another one."""
-    if not isinstance(one, NamedConfig):
-        return True
     row = Contender(one.label, one.config(Setting(PLACES, space.model)), one.kind)
     try:
         left, _ = usable(space, row)

@@ -14,7 +14,7 @@ from command_line import document, done
 from tabled import tabled
 
 import steelyard_eval
-from steelyard.base.errors import ConfigError
+from steelyard.base.errors import ConfigError, DataError
 from steelyard.memory.text import render
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check, load
@@ -133,6 +133,12 @@ def test_an_export_is_no_store(tmp_path, target, exported):
 def test_a_note_or_a_row_about_weights_is_one_entry(tmp_path, name, text, kind, entries):
     (tmp_path / name).write_text(text)
     assert len(load_store(tmp_path / name, kind).entries) == entries
+
+
+def test_a_cell_has_16_mib_at_most(tmp_path):
+    (tmp_path / "table.csv").write_text("id,text\na,%s\n" % ("x" * (16 * 2**20 + 1)))
+    with pytest.raises(DataError, match="CSV"):
+        load_store(tmp_path / "table.csv")
 
 
 def test_links_are_neither_followed_nor_read(notes, tmp_path):
