@@ -7,8 +7,6 @@
     value := number [ "d" | "h" ]  |  "[" number { "," number } "]"  |  [ number "*" ] expr
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,8 +46,8 @@ class Call:
     """``name(items, option=value)``; a bare name is a call without brackets."""
 
     name: str
-    items: tuple[Item, ...] = ()
-    options: tuple[tuple[str, Value], ...] = ()
+    items: "tuple[Item, ...]" = ()
+    options: "tuple[tuple[str, Value], ...]" = ()
 
     def __str__(self) -> str:
         parts = [*map(str, self.items), *(f"{name}={value_text(value)}" for name, value in self.options)]

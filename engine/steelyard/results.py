@@ -1,7 +1,5 @@
 """The result of a search: hits with their entries and signals, and the explanation of each score."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -49,7 +47,7 @@ class SearchResult:
     explored: tuple[SearchConfig, ...] = ()
     placed_by: tuple[str, ...] = ()
     """The other configuration of a list that was interleaved, and for each hit the hash of what placed it."""
-    parts: tuple[SearchResult, ...] = ()
+    parts: "tuple[SearchResult, ...]" = ()
     """What an interleaved list was drafted from, two; `table`, `ranking` and the like are of the first."""
 
     @property
@@ -73,7 +71,7 @@ class SearchResult:
         fusion = self.strategy.active_branch(self.table)
         return fusion, compile_plan(self.table, fusion).scores()
 
-    def behind(self, hit: Hit) -> tuple[SearchResult, Hit]:
+    def behind(self, hit: Hit) -> "tuple[SearchResult, Hit]":
         """The result that ranked a hit, and the hit as it stands there: another one in an interleaved list."""
         if not self.parts:
             return self, hit

@@ -4,8 +4,6 @@ A message states the value, the rule it broke and the remedy. Code that finds se
 collects them and raises once. The command line prints the message without a traceback.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Iterable
@@ -59,7 +57,7 @@ class RetrieverError(SteelyardError):
         super().__init__(f"{signal} failed: {reason}")
         self.signal, self.reason = signal, reason
 
-    def __reduce__(self) -> tuple[type[RetrieverError], tuple[str, SteelyardError]]:
+    def __reduce__(self) -> "tuple[type[RetrieverError], tuple[str, SteelyardError]]":
         """The arguments that it was made with: processes of --jobs send it to the one that started them."""
         return RetrieverError, (self.signal, self.reason)
 

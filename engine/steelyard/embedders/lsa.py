@@ -3,8 +3,6 @@
 Source: Deerwester et al., Indexing by Latent Semantic Analysis, JASIS 1990.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import threading
@@ -50,7 +48,7 @@ class LsaEmbedder:
         self._words = Analysis(languages=tuple(languages))
 
     @classmethod
-    def fit(cls, texts: Sequence[str], languages: Sequence[str] = (), seed: int = 0) -> LsaEmbedder:
+    def fit(cls, texts: Sequence[str], languages: Sequence[str] = (), seed: int = 0) -> "LsaEmbedder":
         """Fit on the texts of a corpus, whose words tell their languages where none are given.
 
         The same texts and seed give the same model.
@@ -119,7 +117,7 @@ class LsaEmbedder:
         return {"dimensions": int(self._components.shape[1])}, arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, bytes]) -> LsaEmbedder:
+    def from_arrays(cls, arrays: Mapping[str, bytes]) -> "LsaEmbedder":
         """Load the model that `to_arrays` stored; VaultError when the arrays are damaged."""
         try:
             words = json.loads(arrays["vocabulary"])

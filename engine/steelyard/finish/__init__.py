@@ -4,8 +4,6 @@ Here are the stages that score again, and what reads, applies and asks stages: `
 serves live search and replay alike. To add one, write a class in its own file and list it here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -108,7 +106,7 @@ class Rescore(Stage):
         within[ranking.row] = True
         return self.strategy.compile(table, within)
 
-    def without(self, missing: AbstractSet[str]) -> Rescore | None:
+    def without(self, missing: AbstractSet[str]) -> "Rescore | None":
         left = self.strategy.without(missing)
         return None if left is None else Rescore(left)
 
@@ -203,7 +201,7 @@ class Mmr(Stage):
             parts.append(Explanation(weight * factors[1].value, f"{name} times {what}", factors, "product"))
         return Explanation(parts[0].value + parts[1].value, str(self), tuple(parts), "sum")
 
-    def without(self, missing: AbstractSet[str]) -> Mmr | None:
+    def without(self, missing: AbstractSet[str]) -> "Mmr | None":
         return None if "vector" in missing else self
 
 

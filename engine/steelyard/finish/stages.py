@@ -1,7 +1,5 @@
 """The ranking with its one tie rule, what a finish stage is, and the stages that cut, drop, append and merge."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -31,7 +29,7 @@ class Stage(Node):
     """The signals that it reads, whatever its options are."""
 
     @abstractmethod
-    def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
+    def __call__(self, table: SignalTable, ranking: "Ranking") -> "Ranking":
         """The list after this step."""
 
     @property
@@ -49,11 +47,11 @@ class Stage(Node):
         values = (getattr(self, name) for name in self.options())
         return (value for value in values if isinstance(value, Expr))
 
-    def without(self, missing: AbstractSet[str]) -> Stage | None:
+    def without(self, missing: AbstractSet[str]) -> "Stage | None":
         """What is left of it when these signals cannot be had: nothing where it reads one of them."""
         return None if self.signals & missing else self
 
-    def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
+    def explain(self, table: SignalTable, ranking: "Ranking", row: int) -> Explanation | None:
         """How it came to its score of a row of the ranking before; None where the row keeps the score it had."""
         return None
 
@@ -74,7 +72,7 @@ class Ranking:
         """int64[R]: the place of each row in its list, from 0."""
         return np.arange(len(self.row)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
-    def keep(self, kept: NDArray[np.bool_]) -> Ranking:
+    def keep(self, kept: NDArray[np.bool_]) -> "Ranking":
         """Return the same lists with only the given places (bool[R])."""
         before = np.concatenate(([0], np.cumsum(kept)))
         return Ranking(before[self.offsets].astype(np.int64), self.row[kept], self.score[kept])

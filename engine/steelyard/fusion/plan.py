@@ -5,8 +5,6 @@ written, so that one query and thousands give the same bits. A fusion that is no
 a median) is one column combined from others. `explain` prints the plan.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +30,7 @@ class Explanation:
 
     value: float
     text: str
-    parts: tuple[Explanation, ...] = ()
+    parts: "tuple[Explanation, ...]" = ()
     combine: str = "given"
 
     def to_json(self) -> dict[str, Any]:
@@ -56,11 +54,11 @@ class Column:
     values: Floats
     formula: str
     inputs: Mapping[str, Floats] = field(default_factory=dict)
-    inner: Plan | None = None
-    parts: tuple[Column, ...] = ()
+    inner: "Plan | None" = None
+    parts: "tuple[Column, ...]" = ()
     combine: str = "given"
 
-    def sources(self) -> Iterator[Column]:
+    def sources(self) -> "Iterator[Column]":
         """Iterate over the columns of single signals that it is computed from, or itself when it is one."""
         if self.inner is not None:
             yield from self.inner.sources()

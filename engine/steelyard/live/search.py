@@ -4,8 +4,6 @@ Live search makes a table with one query. A recording is a table with thousands,
 retrievers. `rank_table` turns either into ranked lists.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
@@ -118,7 +116,7 @@ class Searcher:
                     "by rank or not at all; use floor(...), which has a scale of its own"
                 )
 
-    def with_config(self, config: SearchConfig) -> Searcher:
+    def with_config(self, config: SearchConfig) -> "Searcher":
         """A searcher with another configuration.
 
         It shares what this one has read of the store where both retrieve in the same way.

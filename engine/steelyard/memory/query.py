@@ -12,8 +12,6 @@ In JSON, each field has the value or the tests that it must pass::
     {"superseded": false}                                   no other entry replaces it
 """
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -79,13 +77,13 @@ class Filters:
     clauses: tuple[tuple[Rule, ...], ...] = ()
 
     @classmethod
-    def of(cls, mapping: Mapping[str, object]) -> Filters:
+    def of(cls, mapping: Mapping[str, object]) -> "Filters":
         """Read the JSON form, which the module describes; ConfigError says of every field what it cannot be."""
         rules = collect_errors(*(partial(_rules, name, asked) for name, asked in mapping.items()))
         return cls.all_of(*((rule,) for of_field in rules for rule in of_field))
 
     @classmethod
-    def all_of(cls, *clauses: tuple[Rule, ...]) -> Filters:
+    def all_of(cls, *clauses: tuple[Rule, ...]) -> "Filters":
         """Make filters from clauses, sorted and without repetition, so that equal scopes are equal values."""
         return cls(tuple(sorted(set(clauses), key=repr)))
 
@@ -104,14 +102,14 @@ class Filters:
             tests[rule.test] = values[0] if rule.test in RANGES else values
         return record
 
-    def __and__(self, other: Filters) -> Filters:
+    def __and__(self, other: "Filters") -> "Filters":
         """Combine two scopes to the entries that pass both."""
         return Filters.all_of(*self.clauses, *other.clauses) if self and other else self or other
 
     def __bool__(self) -> bool:
         return bool(self.clauses)
 
-    def split(self, fields: Collection[str]) -> tuple[Filters, Filters]:
+    def split(self, fields: Collection[str]) -> "tuple[Filters, Filters]":
         """Split into the clauses that mention any other field and those that mention only these fields."""
         inside = tuple(clause for clause in self.clauses if all(rule.field in fields for rule in clause))
         return Filters(tuple(clause for clause in self.clauses if clause not in inside)), Filters(inside)

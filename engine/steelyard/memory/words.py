@@ -25,22 +25,14 @@ STOP_WORDS = frozenset(
 """The 33 English stop words of Lucene's standard analyzer."""
 ENGLISH = ("english",)
 STEMMERS = tuple(name for name in Stemmer.algorithms() if "porter" not in name)
-BY_SCRIPT = {
-    "CYRILLIC": "russian",
-    "ARABIC": "arabic",
-    "DEVANAGARI": "hindi",
-    "GREEK": "greek",
-    "ARMENIAN": "armenian",
-    "TAMIL": "tamil",
-}
+BY_SCRIPT = {"CYRILLIC": "russian", "DEVANAGARI": "hindi"}
+BY_SCRIPT |= {language.upper(): language for language in ("arabic", "armenian", "greek", "tamil")}
 """The language by which the words of a script are stemmed, by the first word of the names of its letters."""
 
 _PROGRAMMERS = r"(?<!\w)(?:[cC]\+\+|[cCfF]#(?!\w)|\.(?:net|NET|Net)(?!\w))"
 """Words of programmers that letters alone do not spell."""
-_ASCII = {
-    False: re.compile(rf"{_PROGRAMMERS}|\w\w+"),
-    True: re.compile(rf"{_PROGRAMMERS}|\w+"),
-}
+_ASCII = {one: re.compile(_PROGRAMMERS + (r"|\w+" if one else r"|\w\w+")) for one in (False, True)}
+"""Words of ASCII text, with or without those of one letter."""
 _VOWEL_POINTS = re.compile(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u093c]"
 )
@@ -168,18 +160,6 @@ def parts(word: str, identifiers: str, language: str = "") -> list[str]:
     if not several or several == [small]:
         return [small]
     return [small, *several] if identifiers == "both" else several
-
-
-def script_of(text: str) -> str:
-    """The script of most words of a text, as Unicode names its letters; empty without letters.
-
-    >>> script_of("密钥轮换 for Redis"), script_of("Größe")
-    ('cjk', 'latin')
-    """
-    if text.isascii():
-        return "latin" if any(map(str.isalpha, text)) else ""
-    names = (unicodedata.name(word[0], "").partition(" ")[0].lower() for word in split(text) if word[0].isalpha())
-    return next((script for script, _ in Counter(names).most_common(1)), "")
 
 
 def unique_words(text: str) -> list[str]:

@@ -55,12 +55,8 @@ def analysed(reading: Reading, settings: RetrieverConfig) -> TokenSettings:
     options = {option.name: values[option.name] for option in ANALYSIS}
     if isinstance(words.split, Analysis):
         return replace(words, split=Analysis(**options))
-    for option in ANALYSIS:
-        if options[option.name] != option.default:
-            rule = (
-                "is for our own words; this system prescribes how it splits texts, so leave it out, or use plain"
-            )
-            raise ConfigError(f"bm25.{option.name} {rule}")
+    if changed := [option.name for option in ANALYSIS if options[option.name] != option.default]:
+        raise ConfigError(f"bm25.{changed[0]} is for our own words, and this system prescribes its own; use plain")
     return words
 
 

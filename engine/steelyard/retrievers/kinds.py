@@ -4,8 +4,6 @@ The signals that a table may contain, the names that expressions and weights fil
 embedded and which parameters a recording fixes all follow from the lists in `steelyard.retrievers`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,7 +57,7 @@ class BuildContext(Protocol):
         """The store of entries, keywords and vectors."""
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> "Reading":
         """What the system indexes and how it reads queries."""
 
     def vectors(self, layer: str) -> list[tuple[Space, QueryVector]]:
@@ -100,7 +98,7 @@ class RetrieverConfig:
         return record | dict(self.parameters) | whole  # 1 and 1.0 are one configuration, under one hash
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> RetrieverConfig:
+    def from_json(cls, record: Mapping[str, Any]) -> "RetrieverConfig":
         """Read the settings from a weights file that has passed the schema."""
         named = {name: value for name, value in record.items() if name in cls.__dataclass_fields__}
         depth, after = named.pop("depth", None), tuple(named.pop("after", ()))
@@ -117,7 +115,7 @@ class Kind:
     """The signal, as expressions write it."""
     layer: str = ""
     """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
-    counts: Callable[[Reading, ReadableStore], WordAnalyzer | None] = lambda reading, store: None
+    counts: "Callable[[Reading, ReadableStore], WordAnalyzer | None]" = lambda reading, store: None
     """The words that it counts in a system's entries."""
 
 
@@ -137,7 +135,7 @@ class RetrieverKind(Kind):
     build: Callable[[BuildContext, RetrieverConfig], Any]
     """Makes a `Retriever`; ConfigError where the configuration does not fit the system. Where `after` names
     others, it has ``follow(query, depth, lists)`` instead, whose `lists` are those of these."""
-    check: Callable[[Reading, RetrieverConfig], object] = lambda reading, settings: None
+    check: "Callable[[Reading, RetrieverConfig], object]" = lambda reading, settings: None
     """ConfigError where the settings do not fit how a system reads, before anything is built."""
     weighs_fields: bool = False
     """Whether it searches the system's full-text index, with a weight for each field."""
@@ -154,7 +152,7 @@ class RetrieverKind(Kind):
     starts: str = ""
     """The parameter that says how many places of each of their lists it reads."""
     parameters: tuple[Option, ...] = ()
-    seeks: Callable[[Reading, str], str | None] = lambda reading, text: None
+    seeks: "Callable[[Reading, str], str | None]" = lambda reading, text: None
     """What it looks for in entries, of the text of a query, for messages; None where it cannot tell."""
 
     def values(self, settings: RetrieverConfig) -> dict[str, Any]:

@@ -14,8 +14,6 @@ lexemes (by bytes), were found by comparing bits. Ranks that are equal here are 
 same.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from array import array
@@ -50,7 +48,7 @@ class Phrase:
 class Not:
     """A negation, written `times` times: ``--word`` requires the word again."""
 
-    part: Node
+    part: "Node"
     times: int = 1
 
 
@@ -59,7 +57,7 @@ class Joined:
     """Two or more parts, joined by ``&`` or ``|``."""
 
     sign: str
-    parts: tuple[Node, ...]
+    parts: "tuple[Node, ...]"
 
 
 Node = Phrase | Not | Joined

@@ -1,7 +1,5 @@
 """What a derived signal declares, and the formulas: fields as they are, what fades, what kind an entry is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +20,7 @@ from steelyard.table.signal_table import SignalTable
 class DerivedSignal:
     """A signal that is computed from facts, with its options: a decorator, or `partial` of it with options."""
 
-    compute: Callable[..., SignalValues]
+    compute: "Callable[..., SignalValues]"
     options: Mapping[str, Option] = field(default_factory=dict)
     """Spans of time, which are printed always, and words, where they are not the default."""
     intents: frozenset[str] = frozenset()
@@ -39,7 +37,7 @@ class DerivedSignal:
         """What expressions call it: the name of its function."""
         return self.compute.__name__
 
-    def __call__(self, table: SignalTable, options: Mapping[str, Duration | str] | None = None) -> SignalValues:
+    def __call__(self, table: SignalTable, options: Mapping[str, Duration | str] | None = None) -> "SignalValues":
         """Compute the signal with these options and the defaults of the others."""
         return self.compute(table, **{name: o.default for name, o in self.options.items()} | dict(options or {}))
 

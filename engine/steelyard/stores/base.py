@@ -1,7 +1,5 @@
 """What a store promises to the retrievers; the contract tests stand in `steelyard.testing`."""
 
-from __future__ import annotations
-
 import re
 import threading
 import weakref
@@ -241,7 +239,7 @@ class ReadableStore(Protocol):
     cache: RevisionCache
     """What is kept of it until it changes."""
 
-    def seen_by(self, visible: Filters) -> ReadableStore:
+    def seen_by(self, visible: Filters) -> "ReadableStore":
         """The store restricted to the visible entries; hidden ones change no score, count, order or message.
 
         What stands outside moves no score, count, order or message. Latency is not promised.

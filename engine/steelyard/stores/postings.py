@@ -4,8 +4,6 @@ Postings are flat arrays. Texts have numbers, as they were counted. What a scope
 index serves every scope.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -34,7 +32,7 @@ class Posting(NamedTuple):
     counts: Indices
     positions: Indices
 
-    def of(self, keep: Bools) -> Posting:
+    def of(self, keep: Bools) -> "Posting":
         """The part in these of its texts, bool[n]."""
         positions = self.positions[np.repeat(keep, self.counts)] if len(self.positions) else self.positions
         return Posting(self.at[keep], self.counts[keep], positions)
@@ -138,7 +136,7 @@ class Postings(Segment):
     made: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, texts: Iterable[Read]) -> Postings:
+    def of(cls, texts: Iterable[Read]) -> "Postings":
         """Count texts."""
         words: dict[str, int] = {}
         codes: list[Indices] = []
@@ -206,7 +204,7 @@ class ScopedPostings:
         """int64[texts]: how many words each text has, also those out of scope."""
         return np.concatenate([segment.lengths for segment in self.segments])
 
-    def only(self, keep: Bools) -> ScopedPostings:
+    def only(self, keep: Bools) -> "ScopedPostings":
         """The part of the scope that is in these, bool[texts]."""
         inside = keep if self.inside is None else self.inside & keep
         return ScopedPostings(self.segments, inside, self.ids, self.within)

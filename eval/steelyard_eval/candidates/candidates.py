@@ -1,7 +1,5 @@
 """Recordings and grids of everything that is tried, over one set of queries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -52,7 +50,7 @@ class CandidateSet:
     skipped: tuple[Message, ...]  # what could not be searched, and why
     complete: bool  # whether nothing was left out because the search was broken off
 
-    def only(self, kept: Bools) -> CandidateSet:
+    def only(self, kept: Bools) -> "CandidateSet":
         """The candidates where bool[C] is true, with the starts that still have some."""
         left, start_index = np.unique(self.start_index[kept], return_inverse=True)
         starts = tuple(self.starts[start] for start in left)

@@ -7,8 +7,6 @@ Exact means up to the rounding of two scores in float64. `FreeWeights` is this c
 recording, along its first weight.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -105,7 +103,7 @@ class Objective:
     gain: Floats  # float64[Q, R]: the factor of each relevant row of a query, 0 beyond the last of them
 
     @classmethod
-    def of(cls, form: Form, measure: Measure) -> Objective:
+    def of(cls, form: Form, measure: Measure) -> "Objective":
         """Make the objective of a form; ConfigError for Judged@k, which is no function of relevant ranks."""
         kind, relevant = measure.kind, np.diff(form.relevant_offsets)
         longest = int(np.diff(form.offsets).max(initial=0))
@@ -226,7 +224,7 @@ class FreeWeights:
     start: Floats
 
     @classmethod
-    def of(cls, table: SignalTable, config: SearchConfig, judgments: Judgments, measure: Measure) -> FreeWeights:
+    def of(cls, table: SignalTable, config: SearchConfig, judgments: Judgments, measure: Measure) -> "FreeWeights":
         """Of one configuration over a recording."""
         (form,) = forms(table, config, [config.strategy], judgments)
         branches = movable(form)
@@ -269,7 +267,7 @@ class FreeWeights:
         plateau = self.curve.around(self.share, self.objective.mean(self.start))
         return plateau.low * self.scale, plateau.high * self.scale
 
-    def table(self, current: FreeWeights | None = None) -> list[Table]:
+    def table(self, current: "FreeWeights | None" = None) -> list[Table]:
         """The `POINTS` widest steps of the curve; nothing where no weight moves.
 
         `current` is what is used today: its share is named where it has the same columns.

@@ -5,8 +5,6 @@ is found out which of it tells entries apart on this data, and what is left out 
 so the candidates are the same in every fold and on every half.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections import Counter
@@ -72,7 +70,7 @@ class StartingPoint:
     most: int = 0
 
     @classmethod
-    def alone(cls, row: Contender, source: Source, queries: int, weights_only: bool) -> StartingPoint:
+    def alone(cls, row: Contender, source: Source, queries: int, weights_only: bool) -> "StartingPoint":
         """Every shape and depth that can be measured, or, if `weights_only`, the settings as they are written."""
         tried = [row.config] if weights_only else settings(row.config)
         if source.space is not None and not weights_only:
@@ -82,7 +80,7 @@ class StartingPoint:
     @classmethod
     def around(
         cls, row: Contender, source: Source, others: Sequence[SearchConfig] = (), queries: int = 0
-    ) -> StartingPoint:
+    ) -> "StartingPoint":
         """Its shapes and depths as far as they can be measured, then others of its kind as they are.
 
         Parameters of retrievers are tried where the search of so many `queries` for each of their values is

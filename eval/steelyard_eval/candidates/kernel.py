@@ -8,8 +8,6 @@ and 100 and of AP at 100, each brought to the spread of nDCG@10, then averaged o
 more of nDCG@10 on unseen queries than nDCG@10 on the labelled ones does: docs/evidence/tuning.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -59,7 +57,7 @@ class Kernel:
     logs: Floats  # float64[deepest+1] log2(rank + 1)
 
     @classmethod
-    def of(cls, form: Form, measures: Iterable[Measure]) -> Kernel:
+    def of(cls, form: Form, measures: Iterable[Measure]) -> "Kernel":
         """Prepare a form; ConfigError for a measure that is not a function of the ranks of relevant rows."""
         chosen = tuple(measures)
         longest = int(np.diff(form.offsets).max(initial=0))

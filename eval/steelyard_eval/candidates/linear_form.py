@@ -4,8 +4,6 @@
 `Plan.ties` says, so of two equal scores the smaller row index comes first. Columns are float64 (kernel: float32).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -48,7 +46,7 @@ class Form:
     row: Indices = field(default_factory=lambda: NONE)  # int64[N]: the row of the table; -1 for what `over` added
 
     @classmethod
-    def of(cls, table: SignalTable, config: SearchConfig, strategy: Expr, judgments: Judgments) -> Form:
+    def of(cls, table: SignalTable, config: SearchConfig, strategy: Expr, judgments: Judgments) -> "Form":
         """Make the form of a strategy at the configuration's depths, over every query of the table.
 
         Raises DataError when a query has no judgments, ConfigError when the table lacks a signal or depth, or
@@ -56,7 +54,7 @@ class Form:
         """
         return next(forms(table, config, [strategy], judgments))
 
-    def over(self, floor: Floats, wanted: Indices, branch: int) -> Form:
+    def over(self, floor: Floats, wanted: Indices, branch: int) -> "Form":
         """The form where rows below a score earn nothing for the queries `wanted`, under any weights.
 
         `floor` has the score of each. As many rows as the list has places stand at it, behind others, so that

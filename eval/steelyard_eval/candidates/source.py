@@ -1,7 +1,5 @@
 """Where candidates are measured, a workspace or a recording, and what is named to be measured there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,7 +32,7 @@ class Source:
     folder: Path | None = None
 
     @classmethod
-    def live(cls, space: Workspace) -> Source:
+    def live(cls, space: Workspace) -> "Source":
         """A workspace."""
         return cls(space.dataset, space)
 

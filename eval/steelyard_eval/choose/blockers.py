@@ -6,8 +6,6 @@ says how both came about (`datasets.labels`); where it does not, the traces that
 often that finds them: docs/evidence/tuning.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -78,7 +76,7 @@ class ContenderScores:
         lists: tuple[Indices, NDArray[np.integer]],
         judgments: Judgments,
         metric: Measure,
-    ) -> ContenderScores:
+    ) -> "ContenderScores":
         """From its lists (offsets and entries, as `evaluate` takes them), best deeper than the metric looks."""
         places = metric.cutoff or CUTOFF
         share, recall, precision = (Measure(family, places) for family in ("Judged", "R", "P"))

@@ -7,8 +7,6 @@ doubt about its label: a duel (after minimal test collections: Carterette, Allan
 such pairs are worth 20 to 40 queries that are judged completely (docs/evidence/few-labels.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,7 +43,7 @@ class DuelPairs:
     discount: Floats
 
     @classmethod
-    def of(cls, lists: Mapping[str, Sequence[Sequence[str]]]) -> DuelPairs:
+    def of(cls, lists: Mapping[str, Sequence[Sequence[str]]]) -> "DuelPairs":
         """From lists of the same queries."""
         worths: dict[tuple[int, str], Floats] = {}
         for row, ranked in enumerate(lists.values()):
@@ -61,7 +59,7 @@ class DuelPairs:
 
 def build_pair_selection(
     labels: Sequence[str], worth: Floats, query: Indices, model: str, sha256: str
-) -> PairSelection:
+) -> "PairSelection":
     """The contest of contenders by label over pairs.
 
     The embedder's class decides what is known beforehand. `sha256` excludes this data set from the prior.
@@ -93,7 +91,7 @@ def gains_of(grades: Indices, query: Indices, queries: Sequence[Query], dataset:
 
 def pairwise_estimate(
     lists: Mapping[str, Sequence[Sequence[str]]], queries: Sequence[Query], dataset: Dataset, model: str
-) -> PairSelectionState:
+) -> "PairSelectionState":
     """Where contenders stand by the labels of a data set that were chosen one by one, over these queries."""
     pairs = DuelPairs.of(lists)
     known = [dataset.qrels.get(asked.id, {}) for asked in queries]
@@ -126,7 +124,7 @@ class PairSelection:
         best = np.where(place < PLACES, _DISCOUNT[np.minimum(place, PLACES - 1)] * relevance[order], 0.0)
         return np.maximum(np.add.reduceat(best, self.starts), 1e-9)
 
-    def standing(self, gains: Floats) -> PairSelectionState:
+    def standing(self, gains: Floats) -> "PairSelectionState":
         """What judged pairs show; `gains` float64[P] are grades as shares of the highest, NaN where none is."""
         judged = np.isfinite(gains)
         weights = fitted(self.features[judged], gains[judged], self.prior) if judged.any() else self.prior

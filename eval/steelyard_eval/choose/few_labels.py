@@ -6,8 +6,6 @@ is no step from the table to the labels: the table counts as ten queries, whatev
 so it never ships: docs/evidence/few-labels.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -57,7 +55,7 @@ class FewLabelCandidates:
         sha256: str = "",
         shown: PublicGains | None = None,
         favoured: bool = False,
-    ) -> FewLabelCandidates | None:
+    ) -> "FewLabelCandidates | None":
         """From the names of all candidates (`config_key`); None where the default is not among them.
 
         `sha256` is of the user's own data: a public collection says nothing about itself. `shown` is what public

@@ -7,8 +7,6 @@ be promised only from such questions, by the binomial distribution. What share o
 promised at all: it depends on how many questions have no answer, which no label set tells.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -142,7 +140,7 @@ def reading(config: SearchConfig, scale: Floor) -> SearchConfig:
 
 def floor_lists(
     dataset: Dataset, queries: Sequence[Query], table: SignalTable, config: SearchConfig, scale: Floor
-) -> ScoredResults:
+) -> "ScoredResults":
     """What a configuration shows for some of the queries of a recording, on the floor's scale."""
     run = replay(table, config)
     number = {id_: i for i, id_ in enumerate(table.queries)}

@@ -6,8 +6,6 @@ labelled. `priors.npz` holds, for every configuration laid out around the common
 collections, and the variance of its difference to a few common current ones. It has no texts (`make priors`).
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,7 +84,7 @@ class PublicTable:
     relevance: Mapping[str, Floats]  # class of embedders -> coefficients of `features`
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> PublicTable:
+    def from_json(cls, record: Mapping[str, Any]) -> "PublicTable":
         """From the document of the file."""
 
         def arrays(rows: Mapping[str, Any]) -> dict[str, Floats]:
@@ -205,7 +203,7 @@ class PriorGains:
     effective_n: Floats  # float64[C]: how many queries that counts as; 0 where nothing is known
 
     @classmethod
-    def none(cls, count: int) -> PriorGains:
+    def none(cls, count: int) -> "PriorGains":
         """Nothing is known of any of the candidates."""
         return cls(np.zeros(count), np.zeros(count), np.zeros(count))
 
@@ -250,7 +248,7 @@ class PriorTable:
         )
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> PriorTable:
+    def from_bytes(cls, data: bytes) -> "PriorTable":
         """The table of a file."""
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             texts = {name: bytes(archive[name]).decode() for name in ("about", "keys", "currents")}

@@ -1,7 +1,5 @@
 """Contenders to lists: configurations are replayed from recordings, other searches are asked for their lists."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -126,7 +124,7 @@ class Runner:
         limit: int,
         table: SignalTable | None,
         space: Workspace | Callable[[], Workspace],
-    ) -> Runner:
+    ) -> "Runner":
         """Make the arena for these contenders at a limit."""
         if table is not None:
             setting = Setting(limit, str(table.fingerprint["model"]), recorded_lists(table))

@@ -4,10 +4,9 @@ Queries that nothing answers have no nDCG: what can be measured of them is wheth
 those of the texts in a list, which an agent's context has to hold.
 """
 
-from __future__ import annotations
-
 import math
-from collections import defaultdict
+import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,7 +18,7 @@ from steelyard.finish import Floor
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.memory.text import content
-from steelyard.memory.words import script_of
+from steelyard.memory.words import split
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists_and_latency import BeforeThreshold, Made
 from steelyard_eval.datasets import Dataset
@@ -173,6 +172,18 @@ MIN_CATEGORY_QUERIES = 5
 COLUMNS = ["category", "queries", "before", "after", "difference", "p_by_category"]
 
 
+def script_of(text: str) -> str:
+    """The script of most words of a text, as Unicode names its letters; empty without letters.
+
+    >>> script_of("密钥轮换 for Redis"), script_of("Größe")
+    ('cjk', 'latin')
+    """
+    if text.isascii():
+        return "latin" if any(map(str.isalpha, text)) else ""
+    names = (unicodedata.name(word[0], "").partition(" ")[0].lower() for word in split(text) if word[0].isalpha())
+    return next((script for script, _ in Counter(names).most_common(1)), "")
+
+
 def scripts(dataset: Dataset, queries: Sequence[Query]) -> list[str | None]:
     """Of each query its script and that of its first relevant entry, where they differ: ``latin, entry cjk``."""
     entries = {entry.id: entry for entry in dataset.entries}
@@ -224,7 +235,7 @@ class Succession:
     ends: Mapping[str, float]  # entry -> when it ceases to be valid, where it does
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> Succession:
+    def of(cls, entries: Iterable[Entry]) -> "Succession":
         """Read the facts of a corpus."""
         known = {entry.id: entry for entry in entries}
         direct: dict[str, set[str]] = {}

@@ -19,8 +19,6 @@ from steelyard_eval.measures.metrics import Measure, evaluate_lists
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.result.structs import Fact, Message
 
-Qrels = Mapping[str, Mapping[str, int]]
-
 
 class ProgressSummary(TypedDict):
     """How far layered searches went: counts of queries, and the share of them that each layer let by."""
@@ -64,7 +62,11 @@ MIN_QUERIES = 10
 
 
 def dead(
-    label: str, config: SearchConfig, table: SignalTable, measure: Measure | None, qrels: Qrels
+    label: str,
+    config: SearchConfig,
+    table: SignalTable,
+    measure: Measure | None,
+    qrels: Mapping[str, Mapping[str, int]],
 ) -> Iterator[Message]:
     """A notice for each retriever that finds nothing for many queries, or what it would find for any other query.
 

@@ -8,6 +8,7 @@ from steelyard.base.errors import ConfigError, Fault, quote
 from steelyard.base.fields import Reader, parse_time, read_flag, read_text, read_texts
 from steelyard.memory.entry import FIELDS, Entry, read_entry, read_fields
 from steelyard.memory.query import EVERYTHING, MAX_WORDS, Filters, Query, count_words, is_blank
+from steelyard.memory.words import STEMMERS
 from steelyard_eval.datasets.file_reader import FolderReader, hinted, meant
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
@@ -111,3 +112,11 @@ def _read_table(
             reader.fault(file, line, "id", quote(id_), rule, "Give each line its own id")
     unknown = frozenset[str]().union(*odd)
     return JsonLines(file, tuple(items), lines, len(records), unknown, sum(map(bool, odd)))
+
+
+def read_languages(value: object) -> tuple[str, ...]:
+    """The languages of the entries by Snowball's names; none for mixed: the words of each entry tell."""
+    names = value.replace(",", " ").split() if isinstance(value, str) else []
+    if not names or set(names) - {"mixed", *STEMMERS}:
+        raise ValueError(f"is neither mixed nor of {', '.join(STEMMERS)}; other scripts need no stemmer")
+    return () if "mixed" in names else tuple(dict.fromkeys(names))

@@ -1,7 +1,5 @@
 """Data sets in memory, which every loader returns, and the report of a check."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -140,7 +138,7 @@ class Dataset:
         """Whether dataset.json says that all is judged, so that what has no label is not relevant."""
         return self.pool is not None and self.pool.complete
 
-    def embedded_by(self, embedder: str) -> Dataset:
+    def embedded_by(self, embedder: str) -> "Dataset":
         """The same with an embedder that was asked for; auto is that which dataset.json names."""
         if embedder in ("auto", self.embedder):
             return self

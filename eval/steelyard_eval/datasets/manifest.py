@@ -5,8 +5,6 @@ What a file may name as a contender follows one rule, for whatever somebody else
 baseline names systems, expressions, and files in its own folder; links count by where they lead.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +20,8 @@ from steelyard.embedders.embed import KINDS as MODELS
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.text import template_fields
-from steelyard.memory.words import STEMMERS
 from steelyard.systems import find_system
+from steelyard_eval.datasets.corpus_and_queries import read_languages
 from steelyard_eval.datasets.file_reader import FolderReader, meant
 from steelyard_eval.datasets.labels import Batch, JudgedPool, read_labels
 
@@ -56,14 +54,6 @@ class Manifest:
 _TEXTS = ("name", "description", "licence", "text_for_embedding", "report_split", "system")
 
 
-def read_languages(value: object) -> tuple[str, ...]:
-    """The languages of the entries by Snowball's names; none for mixed: the words of each entry tell."""
-    names = value.replace(",", " ").split() if isinstance(value, str) else []
-    if not names or set(names) - {"mixed", *STEMMERS}:
-        raise ValueError(f"is neither mixed nor of {', '.join(STEMMERS)}; other scripts need no stemmer")
-    return () if "mixed" in names else tuple(dict.fromkeys(names))
-
-
 _PARSERS: dict[str, Callable[[object], object]] = {"as_of": parse_time, **dict.fromkeys(_TEXTS, FIELDS["text"])}
 _PARSERS["language"] = read_languages
 _KEYS = _PARSERS.keys() | {"counts", "embedder", "files", "groups", "provenance", "sampled"}
@@ -89,7 +79,7 @@ class Naming:
     instead: str = "correct its name"
 
     @classmethod
-    def of_baseline(cls, path: Path) -> Naming:
+    def of_baseline(cls, path: Path) -> "Naming":
         """A baseline may name files of the working directory when it is in there, else of its own folder."""
         within = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(Path()))
         return cls(f"the baseline {quote(str(path), PATH_WIDTH)}", Path() if within else path.parent)

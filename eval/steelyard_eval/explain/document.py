@@ -1,7 +1,5 @@
 """The document of `explain`."""
 
-from __future__ import annotations
-
 from typing import Any, NotRequired, TypedDict
 
 RawSignal = dict[str, float | None]
@@ -34,7 +32,7 @@ class ScoreTree(TypedDict):
     value: float | None
     text: str
     combine: NotRequired[str]
-    parts: NotRequired[list[ScoreTree]]
+    parts: "NotRequired[list[ScoreTree]]"
 
 
 class ExplainedEntry(TypedDict):

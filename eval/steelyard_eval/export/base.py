@@ -19,6 +19,7 @@ from steelyard.grammar import Duration, number_text
 from steelyard.retrievers import LAYERS, RETRIEVERS, SCORERS
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
+from steelyard_eval.export.strategy_changes import analysis_notes
 
 Parts = tuple[dict[str, Any], list[str]]
 """The parts of a document by name, and its notes."""
@@ -243,39 +244,13 @@ def dims(config: SearchConfig) -> int | None:
     return DIMENSIONS.get(config.retrievers["vector"].model) if "vector" in config.retrievers else None
 
 
-ANALYZERS = {
-    "identifiers": "{written}: words are split at the parts of identifiers; by the filter word_delimiter_graph, "
-    "for both with preserve_original (Elasticsearch, OpenSearch), elsewhere before a text is indexed",
-    "ngrams": "{written}: a word is its runs of so many letters; there by an ngram tokenizer (Elasticsearch, "
-    "OpenSearch), match: gram (Vespa), the tokenization trigram for 3 (Weaviate), pg_trgm for 3 (PostgreSQL)",
-    "stem": "{written}: the analyzer of that language (Elasticsearch, OpenSearch), the language of Vespa, the "
-    "text search configuration (PostgreSQL); Weaviate and Qdrant stem nothing",
-    "words": "{written}: stop words count, so the index must not remove them",
-}
-"""How other engines split words as the options of bm25 do, by option; the others are numbers of its formula."""
-
-
-def _analysis_notes(config: SearchConfig) -> list[str]:
-    """A note for each option of bm25 that is not the default."""
-    usual, own = find_system(config.name).config().retrievers, config.retrievers["bm25"].parameters
-    known = usual["bm25"].parameters if "bm25" in usual else {}
-    changed = {name: value for name, value in own.items() if value != known.get(name)}
-    formula = "{written}: set it in the BM25 of that index"
-    return [
-        ANALYZERS.get(name, formula).format(
-            written=f"bm25.{name}={value if isinstance(value, str) else f'{value:g}'}"
-        )
-        for name, value in changed.items()
-    ]
-
-
 def index_notes(config: SearchConfig, names: Mapping[str, float]) -> list[str]:
     """Notes on what every engine decides by its own index."""
     notes = []
     if (keyword := keyword_of(names)) is not None:
         notes.append(f"the list of {keyword} is that index's own: its analyzer, fields and BM25 find and order it")
         notes.append(f"the gain was measured with Steelyard's own {keyword}; how to measure it there: {MEASURING}")
-        notes += _analysis_notes(config) if keyword == "bm25" and "bm25" in config.retrievers else []
+        notes += analysis_notes(config, keyword)
     if any(config.retrievers[name].filters == "after_cut" for name in names if name in config.retrievers):
         notes.append("a filter acts before the cut there; here some lists were filtered after it")
     return notes

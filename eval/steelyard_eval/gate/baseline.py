@@ -4,8 +4,6 @@ A line a query, so that a change of a baseline can be read in a review. `anchor`
 baseline, which moves only upwards, because many small declines pass one by one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -92,7 +90,7 @@ class BaselineContender(_Part, frozen=True):
         """The values of the anchor."""
         return Values(_matrix([kept.anchor or kept.values for kept in self.lists]), self.anchor_deep)
 
-    def anchored(self, older: BaselineContender) -> BaselineContender:
+    def anchored(self, older: "BaselineContender") -> "BaselineContender":
         """The same with the anchor of an older baseline."""
         pairs = zip(self.lists, older.lists, strict=True)
         anchors = [(kept, other.anchor or other.values) for kept, other in pairs]

@@ -6,8 +6,6 @@ places whose scores are that close. Its settled form has the ids of a run in asc
 run, whose entries change places with some that the list no longer shows.
 """
 
-from __future__ import annotations
-
 import platform
 import shlex
 import struct
@@ -76,7 +74,7 @@ class Gate:
         split: str | None = None,
         limit: int | None = None,
         **options: Any,  # noqa: ANN401 -- the fields of the class
-    ) -> Gate:
+    ) -> "Gate":
         """The gate of a data set or its folder, which is indexed when a contender needs it.
 
         Default embedder, split and limit: the baseline's. Raises DataError for a cut or edited baseline.

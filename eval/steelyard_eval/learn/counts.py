@@ -3,8 +3,6 @@
 Where two rankings took turns, also which of them was preferred, by whose entries were acted upon.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -41,7 +39,7 @@ class PositionCounts:
     query: Indices  # int64[M]: the query of each cell
 
     @classmethod
-    def of(cls, pairs: LoggedPairs, row: Indices, place: Indices, shown: Floats, acts: Floats) -> PositionCounts:
+    def of(cls, pairs: LoggedPairs, row: Indices, place: Indices, shown: Floats, acts: Floats) -> "PositionCounts":
         """Count equal (row, place) pairs together; rows of -1 are left out."""
         keep = row >= 0
         cell, counted, by_kind = grouped(row[keep] * PLACES + place[keep], shown[keep], acts[keep])
@@ -63,12 +61,12 @@ class PositionCounts:
         """The distinct queries, ascending; int64."""
         return np.unique(self.query)
 
-    def where(self, kept: Bools) -> PositionCounts:
+    def where(self, kept: Bools) -> "PositionCounts":
         """Some of the cells; bool[M]."""
         names = "row", "place", "shown", "acts", "query"
         return replace(self, **{name: getattr(self, name)[kept] for name in names})
 
-    def on(self, queries: Indices) -> PositionCounts:
+    def on(self, queries: Indices) -> "PositionCounts":
         """The cells of some queries."""
         return self.where(np.isin(self.query, queries))
 
@@ -90,7 +88,7 @@ class MatchedImpressions:
     shown: Floats  # float64[M]
     acts: Floats  # float64[M, A]
 
-    def matched(self, query_of: Indices, entry_of: Indices) -> MatchedImpressions:
+    def matched(self, query_of: Indices, entry_of: Indices) -> "MatchedImpressions":
         """The same by the numbers of a recording, int64 each; the last of `entry_of` is of unknown entries."""
         return replace(self, query=query_of[self.query], entry=entry_of[self.entry])
 

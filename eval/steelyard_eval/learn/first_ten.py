@@ -4,8 +4,6 @@ Rows are pairs in CSR order, those that our search finds and those that a log sh
 Nothing here reads an act or a label, so the candidates are the same whatever was logged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -48,7 +46,7 @@ class LoggedPairs:
         signals: Sequence[str],
         unit: Indices,
         shown: tuple[Indices, Indices] | None = None,
-    ) -> LoggedPairs:
+    ) -> "LoggedPairs":
         """The rows of a recording, and the pairs that were `shown` (queries and entries, int64[K] each).
 
         `signals` are expressions of one signal, such as ``bm25``; those that tell no entries apart are left out.

@@ -11,8 +11,6 @@ error* is that of a mean over queries. The *refit error* is the jackknife over f
 (whichever is larger), with the classes fitted again without each: what the model itself is unsure of.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,7 +58,7 @@ class FeedbackGains:
     pairs: LoggedPairs
     cells: PositionCounts  # what was shown of them, and acted upon
     bias: PositionBias  # how places are examined
-    classes: Classes  # what is relevant
+    classes: "Classes"  # what is relevant
     clients: Sequence[PositionCounts] = ()  # the cells without each fold of the clients; none of a single client
 
     @classmethod
@@ -70,12 +68,12 @@ class FeedbackGains:
         cells: PositionCounts,
         given: Floats | None = None,
         clients: Sequence[PositionCounts] = (),
-    ) -> FeedbackGains:
+    ) -> "FeedbackGains":
         """Learn from cells; `given` float64[PLACES] are probabilities of examination that the log holds."""
         bias = examine(pairs, cells, given)
         return cls(pairs, cells, bias, fit(pairs, cells, bias.exponent), clients)
 
-    def on(self, queries: Indices) -> FeedbackGains:
+    def on(self, queries: Indices) -> "FeedbackGains":
         """What was learned, applied to some of the queries."""
         clients = [cells.on(queries) for cells in self.clients]
         return FeedbackGains(self.pairs, self.cells.on(queries), self.bias, self.classes, clients)
@@ -125,7 +123,7 @@ class FeedbackGains:
         return GainsByImputation(gain, error, np.append(0.0, refit[1:]))
 
     @cached_property
-    def _refits(self) -> list[list[FeedbackGains]]:
+    def _refits(self) -> "list[list[FeedbackGains]]":
         """Refits without each fold of the queries, units kept whole, and without each fold of the clients."""
         known, unit = np.unique(self.pairs.unit[self.cells.queries], return_inverse=True)
         fold = (np.random.default_rng(0).permutation(len(known)) % FOLDS)[unit]
@@ -135,7 +133,7 @@ class FeedbackGains:
         )
         return [parts for parts in every if len(parts) > 1]
 
-    def _again(self, cells: PositionCounts) -> FeedbackGains:
+    def _again(self, cells: PositionCounts) -> "FeedbackGains":
         """Other cells, places being examined as they are."""
         return FeedbackGains(self.pairs, cells, self.bias, fit(self.pairs, cells, self.bias.exponent, ROUNDS))
 

@@ -1,7 +1,5 @@
 """Ranked lists, and graded judgments of them, in the form that measures read."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +29,7 @@ class Judgments:
     @classmethod
     def of(
         cls, qrels: Mapping[str, Mapping[str, int]], queries: Sequence[str], entries: Sequence[str]
-    ) -> Judgments:
+    ) -> "Judgments":
         """Return the judgments of `queries`, whose lists contain indices of `entries`.
 
         Judged ids that are not in `entries` still count in totals and ideals, as relevant entries that no list
@@ -59,7 +57,7 @@ class Judgments:
         )
 
     @classmethod
-    def none(cls, queries: int, entries: int) -> Judgments:
+    def none(cls, queries: int, entries: int) -> "Judgments":
         """No judgments of so many queries and entries, as `of` makes them of nothing."""
         empty, zeros = np.zeros(0, dtype=np.int64), np.zeros(queries, dtype=np.int64)
         return cls(empty, empty.astype(np.int32), entries, zeros, zeros, zeros, np.zeros(0))
@@ -91,7 +89,7 @@ class Ranked:
     entry: Ints
 
     @classmethod
-    def of(cls, queries: Sequence[str], lists: Sequence[Sequence[str]]) -> Ranked:
+    def of(cls, queries: Sequence[str], lists: Sequence[Sequence[str]]) -> "Ranked":
         """Make ranked lists from one list of ids for each query."""
         entries = sorted({id_ for ids in lists for id_ in ids}, key=str.encode)
         code = {id_: i for i, id_ in enumerate(entries)}

@@ -1,7 +1,5 @@
 """The mean of values over queries, its error over what varies together, intervals of it, corrected p-values."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -113,7 +111,7 @@ class Gain(Interval):
     worse: float | None
 
     @classmethod
-    def of(cls, mean: float, error: float, degrees: float = math.inf) -> Gain:
+    def of(cls, mean: float, error: float, degrees: float = math.inf) -> "Gain":
         """Of a normal distribution, or of Student's t with so many degrees of freedom.
 
         >>> gain = Gain.of(0.0051, 0.017)
@@ -124,7 +122,7 @@ class Gain(Interval):
         return cls(mean, mean - reach, mean + reach, float(stdtr(degrees, -mean / error)) if error > 0 else None)
 
     @classmethod
-    def within(cls, interval: Interval, units: int) -> Gain:
+    def within(cls, interval: Interval, units: int) -> "Gain":
         """Of Student's interval over so many units, which vary by themselves."""
         return cls(interval.mean, interval.low, interval.high, interval.probability_worse(units))
 

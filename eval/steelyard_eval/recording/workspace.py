@@ -1,7 +1,5 @@
 """Workspaces: a data set indexed in a store, with its embedder, from which every command starts."""
 
-from __future__ import annotations
-
 import os
 import signal
 import weakref
@@ -118,7 +116,7 @@ class Workspace:
     @classmethod
     def open(
         cls, dataset: Dataset, embedder: str = "auto", vault: Vault | None = None, jobs: int | Executor = 1
-    ) -> Workspace:
+    ) -> "Workspace":
         """Index the data set, in memory unless a vault is given.
 
         `embedder` is recorded (the vectors of the data set; recorded:MODEL if of several), lsa (fitted on its
@@ -133,7 +131,7 @@ class Workspace:
         store.set_languages(dataset.language)
         return cls(dataset, store, choose_embedder(dataset, embedder), embedder, workers)
 
-    def about(self, change: Callable[[Dataset], Dataset]) -> Workspace:
+    def about(self, change: Callable[[Dataset], Dataset]) -> "Workspace":
         """The same workspace, with what it keeps, for a data set with other labels."""
         changed = change(self.dataset)
         if changed is self.dataset:

@@ -1,7 +1,5 @@
 """Parses the values of options: filters, scopes, tiers and their priorities."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -137,7 +135,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     priorities: dict[str, float] = {}
 
     @classmethod
-    def of(cls, named: Mapping[str, str]) -> Settings:
+    def of(cls, named: Mapping[str, str]) -> "Settings":
         """Read the pairs; a name that is no field is a weight. ConfigError for a value of another kind."""
         own = {name: value for name, value in named.items() if name in cls.__struct_fields__}
         weights: dict[str, float] = {}

@@ -1,7 +1,5 @@
 """Reads vault files for the commands: searches over one or several, listings, entries by id."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -42,7 +40,7 @@ class RankedBy:
     config: SearchConfig | None = None
 
     @classmethod
-    def of(cls, text: str, strategy: str = "") -> RankedBy:
+    def of(cls, text: str, strategy: str = "") -> "RankedBy":
         """Read a configuration; `strategy` replaces that of a system. ConfigError for what is none."""
         named = read_configuration(text)
         given = str(named.given)

@@ -5,8 +5,6 @@ count words over all entries they hold, and an entry may supersede another one. 
 into a vault in memory, and that is searched: no number, order or message depends on more.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +30,7 @@ ENTRIES_KEPT = 4096
 """Entries that are kept as they were read, of each choice of fields: searches show the same ones."""
 
 
-def open_vault(name: str | Path, *, create: bool = False, hnsw: int | None = None) -> Vault:
+def open_vault(name: str | Path, *, create: bool = False, hnsw: int | None = None) -> "Vault":
     """The vault in a file, or at ``postgresql://USER@HOST:PORT/DATABASE``; see `Vault` and `PostgresVault`.
 
     `hnsw` is the ef_search with which a database is searched by its HNSW index; ConfigError for a file.
@@ -70,7 +68,7 @@ class Vault(KeywordTables, NearestSearch, ReadableStore):
             return self
         return cast(ReadableStore, self._views.setdefault(visible, ScopedStore(self, visible)))
 
-    def copied(self, visible: Filters) -> Vault:
+    def copied(self, visible: Filters) -> "Vault":
         """A vault in memory with the entries that the filters admit and their vectors."""
         admitted = Filters(visible.clauses)
         with self._steady():

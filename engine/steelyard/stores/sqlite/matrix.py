@@ -9,8 +9,6 @@ product is wrong by (n + 4) u at most, and sqlite-vec, which adds in order and d
 up likewise, by (2n + 8) u (Higham, Accuracy and Stability, 2002, section 3.1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -137,12 +135,12 @@ class Matrix:
     _ahead: dict[bytes, list[NDArray[Any]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, base: VectorSegment) -> Matrix:
+    def of(cls, base: VectorSegment) -> "Matrix":
         """The matrix of what was read."""
         none = base.of(np.zeros(0, np.int64), np.zeros((0, base.dim), np.float32))
         return cls(base, none, np.ones(len(base), dtype=bool))
 
-    def updated(self, changed: Indices, rowids: Indices, vectors: Vectors) -> Matrix:
+    def updated(self, changed: Indices, rowids: Indices, vectors: Vectors) -> "Matrix":
         """The matrix after these entries changed; `rowids` are those that have vectors."""
         alive = self.alive[: len(self.base)] & ~np.isin(self.base.rowids, changed)
         tail = self.tail.changed(changed, self.tail.of(rowids, vectors))

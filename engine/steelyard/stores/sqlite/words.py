@@ -5,8 +5,6 @@ Whoever searches reads what changed since; whoever indexes stores the words anew
 words of a keyword index are those that FTS5 has counted, read word by word through its fts5vocab tables.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,7 +44,7 @@ class _Index:
     `alive` is false for those of the base that changed or are gone.
     """
 
-    vault: WordTables
+    vault: "WordTables"
     base: Segment
     of_base: Indices
     """The rowids of the base."""
@@ -269,7 +267,7 @@ class TermSegment(Segment):
     made: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, vault: WordTables, index: str, fields: Sequence[str]) -> TermSegment:
+    def of(cls, vault: WordTables, index: str, fields: Sequence[str]) -> "TermSegment":
         """The rows that there are now."""
         rows = vault._db.run(f"SELECT id, sz FROM fts_{index}_docsize ORDER BY id")
         rowids = np.fromiter((rowid for rowid, _ in rows), dtype=np.int64, count=len(rows))

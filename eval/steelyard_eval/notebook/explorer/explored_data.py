@@ -1,7 +1,5 @@
 """What is explored: the labelled queries of a data set, recorded for each system when it is first looked at."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
@@ -67,7 +65,7 @@ class ExplorerData:
         limit: int | None,
         space: Workspace | None,
         table: SignalTable | None = None,
-    ) -> ExplorerData:
+    ) -> "ExplorerData":
         """The labelled queries of a data set; ConfigError with fewer than two."""
         chosen, held_out = (judged(dataset, part) for part in tuning_queries(dataset))
         if len(chosen) < 2:
@@ -99,11 +97,11 @@ class ExplorerData:
             return config
         return usable(self.space, Contender(named.label, config, named.kind))[0].config
 
-    def trial(self, config: SearchConfig) -> Trial:
+    def trial(self, config: SearchConfig) -> "Trial":
         """The configuration over the queries to choose on."""
         return Trial.of(config, *self._part(self._recorded(config), 0, len(self.queries)), self.measure)
 
-    def proof(self, config: SearchConfig) -> Trial | None:
+    def proof(self, config: SearchConfig) -> "Trial | None":
         """The configuration over the queries held out; None without any."""
         begin, end = len(self.queries), len(self.queries) + len(self.held_out)
         part = self._part(self._recorded(config), begin, end) if end > begin else None
@@ -153,7 +151,7 @@ class Trial:
     objective: Objective | None
 
     @classmethod
-    def of(cls, config: SearchConfig, table: SignalTable, judgments: Judgments, measure: Measure) -> Trial:
+    def of(cls, config: SearchConfig, table: SignalTable, judgments: Judgments, measure: Measure) -> "Trial":
         """Compile a configuration over its recording; ConfigError when the recording lacks what it needs."""
         effective = replace(config, strategy=config.effective, by_intent={})
         replay(only(table, table.queries[:1]), effective)  # refuses what was not recorded
