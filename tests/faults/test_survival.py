@@ -3,6 +3,7 @@
 STEELYARD_KILLS sets the moments a command is killed at (4 otherwise), STEELYARD_RACES the rounds of each race.
 """
 
+import builtins
 import json
 import os
 import resource
@@ -20,6 +21,7 @@ import numpy as np
 import pytest
 import small
 import states
+from tests.unit.tabled import tabled
 
 from steelyard.base.errors import MachineError
 from steelyard.base.machine import MEMORY
@@ -340,21 +342,12 @@ def test_a_command_with_little_memory_writes_all_or_nothing(name):
         everything.little_memory(None, yard, extra)
 
 
-@pytest.mark.parametrize(
-    ("error", "closing"),
-    [
-        (MemoryError(), False),
-        (MemoryError(), True),  # seen in CI: what handled the first error found no memory either
-        (SystemError("error return without exception set"), False),
-        (RuntimeError("can't start new thread"), False),
-        (ImportError("libx.so: failed to map segment from shared object"), False),
-    ],
-)
-def test_whatever_tells_that_there_is_no_memory_is_one_message(error, closing, monkeypatch):
+@tabled
+def test_whatever_tells_that_there_is_no_memory_is_one_message(error, words, closing, monkeypatch):
     """The texts are glibc's and Python's own."""
 
     def fails(*_):
-        raise error
+        raise getattr(builtins, error)(*words)
 
     monkeypatch.setattr("steelyard_eval.cli.diagnosis.diagnose", fails)
     if closing:

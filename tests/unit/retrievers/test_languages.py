@@ -5,6 +5,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard import Entry, Vault
@@ -83,14 +84,7 @@ def test_composition_and_case_change_no_list(name):
     assert [*map(searching(decomposed), composed)] == [*map(search, composed)]
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("Die Sicherung liegt auf dem Server und wird nachts geschrieben", "german"),
-        ("La sauvegarde est dans le dossier et elle est lue par le serveur", "french"),
-        ("rotate keys", ""),  # nothing tells
-    ],
-)
+@tabled
 def test_stop_words_tell_the_language(text, language):
     assert language_of(text) == language
     assert languages_of([text] * 3) == (language or "english",)
@@ -105,22 +99,7 @@ def test_what_is_declared_comes_before_what_words_tell():
     assert [hit.entry.id for hit in searcher.search("Haus").hits] == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("options", "text", "words"),
-    [  # by hand
-        ({}, "getUserById deploy_pipeline", ["getuserbyid", "deploy_pipelin"]),
-        (
-            {"identifiers": "split"},
-            "getUserById HTTPServer parse_url2",
-            ["get", "user", "id", "http", "server", "pars", "url"],
-        ),
-        ({"identifiers": "both", "stem": "none"}, "deploy_pipeline", ["deploy_pipeline", "deploy", "pipeline"]),
-        ({"ngrams": 3}, "key rotated", ["key", "rot", "ota", "tat", "ate", "ted"]),
-        ({"words": "all"}, "to be in R", ["to", "be", "in", "r"]),
-        ({"stem": "german"}, "die Schlüssel", ["schlussel"]),
-        ({}, "серверами ﾀｲﾑ", ["сервер", "タイ", "イム"]),
-    ],
-)
+@tabled
 def test_options_say_how_words_are_split(options, text, words):
     assert Analysis(**options).entry(text) == words
 
