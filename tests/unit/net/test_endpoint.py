@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tabled import tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.extensions.network import endpoint as endpoint_module
@@ -252,14 +253,7 @@ def test_a_prompt_is_one_message_of_the_user(model):
     assert model.chat.name == f"{model.url} small"
 
 
-@pytest.mark.parametrize(
-    ("status", "times", "asked"),
-    [
-        *((status, 2, 3) for status in (408, 425, 429, 500, 504)),  # well the third time
-        (503, 9, 3),  # the attempts are counted
-        *((status, 1, 1) for status in (400, 401, 404, 499)),  # a refusal is final
-    ],
-)
+@tabled
 def test_what_may_pass_is_asked_again_after_pauses_that_double(model, status, times, asked):
     """0.25 s, then twice as long."""
     model.script = [model.status(status)] * times
@@ -271,12 +265,9 @@ def test_what_may_pass_is_asked_again_after_pauses_that_double(model, status, ti
     assert (len(model.requests), model.pauses) == (asked, [0.25, 0.5][: asked - 1])
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [b"[]", b"{}", b'{"choices": []}', b'{"choices": [{"message": {"content": 7}}]}', b'{"choices": [{}]}', b"x"],
-)
+@tabled
 def test_what_holds_no_completion_is_an_error(model, answer):
-    model.script = [model.raw(answer)]
+    model.script = [model.raw(answer.encode())]
     with pytest.raises(EndpointError, match="answered with no"):
         model.chat.complete("how?")
     assert len(model.requests) == 1

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tabled import tabled
 
 from steelyard.base.errors import ConfigError, RerankError
 from steelyard.config import RerankConfig, open_reranker, requested_reranker
@@ -43,17 +44,7 @@ def test_scores_come_in_the_order_of_the_documents(endpoint, provider, model, an
     assert [len(body["documents"]) for _, _, body in endpoint.requests[1:]] == [100, 100, 50]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"data": []},
-        {"results": [{"index": 0, "relevance_score": 1.0}]},
-        {"data": [{"index": at, "relevance_score": "high"} for at in range(3)]},
-        {"data": [{"index": 0, "relevance_score": 1.0}] * 3},
-        ["no object"],
-        None,  # a refusal that says the key
-    ],
-)
+@tabled
 def test_an_answer_of_another_kind_is_an_error_without_the_key(endpoint, answer):
     endpoint.document = lambda path, body: answer
     endpoint.script = [] if answer else [endpoint.status(401, '{"detail": "bad key sk-secret-0123456789"}')]
@@ -100,14 +91,7 @@ def test_the_cache_tells_queries_texts_and_times_apart():
         assert inner.calls == calls
 
 
-@pytest.mark.parametrize(
-    ("size", "first", "again", "calls"),
-    [
-        (20, 21, ("q2",), 21),
-        (20, 21, ("q2", "q0", "q1"), 23),  # a full cache drops its oldest tenth
-        (0, 1, ("q0",), 2),  # without room nothing is kept
-    ],
-)
+@tabled
 def test_a_cache_has_a_size(size, first, again, calls):
     inner = Counting()
     cached = CachedReranker(inner, size=size, clock=lambda: 0.0)
