@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from command_line import run
+from tabled import tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
@@ -396,14 +397,7 @@ class TestRestrictions:
         with pytest.raises(ConfigError, match="leave --latency out"):
             over.restricted(Restriction(latency=5))
 
-    @pytest.mark.parametrize(
-        ("name", "value", "said"),
-        [
-            ("target", "elastic", "unknown target 'elastic'; did you mean 'elasticsearch'"),
-            *(("latency", value, f"latency {value} is") for value in (-1, float("nan"))),
-            *(("embedding_calls", value, f"embedding_calls {value} is") for value in (-5, 101)),
-        ],
-    )
+    @tabled
     def test_wrong_restrictions_are_refused_before_anything_runs(self, name, value, said):
         with pytest.raises(ConfigError, match=said):
             Restriction(**{name: value})

@@ -207,15 +207,9 @@ class TestRule:
         ]
         assert [one.verdict for one in found] == ["keep", "ship"]
 
-    @pytest.mark.parametrize(
-        ("why", "verdict"),
-        [
-            (Blocker("failing", remedy="draw"), "keep"),
-            (Blocker("flat", {"spread": 0.14, "wider": 0.3}), "keep"),
-            (Blocker("flat", {"spread": 0.16, "wider": 0.3}), "try"),
-        ],
-    )
-    def test_labels_on_which_the_current_one_fails_move_nothing(self, why, verdict):
+    @tabled
+    def test_labels_on_which_the_current_one_fails_move_nothing(self, key, facts, remedy, verdict):
+        why = Blocker(key, facts, remedy)
         metric = np.random.default_rng(0).normal(0.1, 0.1, 60)
         found = apply_rule(expectation(metric), ALL_FAMILIES, lambda candidate: why)
         assert (found.verdict, found.blocker) == (verdict, why)

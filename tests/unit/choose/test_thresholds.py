@@ -1,7 +1,6 @@
 """Bounds of floors, by hand and by scipy's own distributions."""
 
 import json
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -206,14 +205,7 @@ class TestFloors:
         assert str(SearchConfig.load(out).finish[-1]).startswith("floor(")
         assert "write lost=10%" in done(*words, "words", code=2).stderr
 
-    @pytest.mark.parametrize(
-        ("floor", "claims", "key"),
-        [
-            (None, [{"floor": None}], "floor_none"),  # no floor keeps one promise
-            (None, [{"floor": 0.3}, {"floor": 0.6}], "floor_neither"),  # or both
-            (-math.inf, [{"name": "false", "measured": 0.02, "share": 0.1, "queries": 60}], "floor_not_needed"),
-        ],
-    )
+    @tabled
     def test_what_a_floor_cannot_do_or_need_not_is_told(self, floor, claims, key):
         said = describe_floor(floor, claims)
         assert said.key == key
