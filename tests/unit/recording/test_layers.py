@@ -57,13 +57,7 @@ def write(tmp_path):
     return made
 
 
-@pytest.mark.parametrize(
-    ("vectors", "l2", "recipe"),
-    [
-        (("text", *LAYERS), "l2", "{text}\n{details}"),
-        (("text", "l0", "l1"), "text", "{title}"),  # the text stands for an l2 that the set has not
-    ],
-)
+@tabled
 def test_recorded_layers_are_read_row_by_row(write, vectors, l2, recipe):
     dataset, made = write(vectors, l0="one abstract", l1="an overview")
     # One text of all entries stands for one vector, so the layers that tell entries apart are asked.
