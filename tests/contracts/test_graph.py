@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from tests.unit.tabled import tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.live.sources import identity
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Filters, Query
-from steelyard.retrievers.graph import OTHER, SEEDS, GraphRetriever
+from steelyard.retrievers.graph import SEEDS, GraphRetriever
 from steelyard.stores.base import Edge, ScoredId
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
@@ -33,34 +34,20 @@ def store():
 def follow(store, *seeds, depth=None, filters=None, **options):
     own = {"seeds": 5, "hops": 2, "decay": 0.5, "least": 0.01, "fan": 5} | options
     lists = {"fts": [ScoredId(id_, 1.0 - at / 10, at + 1) for at, id_ in enumerate(seeds)]}
-    found = GraphRetriever(store, **own).follow(Query("q", filters=filters or Filters()), depth, lists)
+    found = GraphRetriever(store, **own).follow(Query("q", filters=Filters.of(filters or {})), depth, lists)
     assert [hit.position for hit in found] == list(range(1, len(found) + 1))
     assert found == sorted(found, key=lambda hit: (-hit.score, hit.id))
     return {hit.id: hit.score for hit in found}
 
 
-@pytest.mark.parametrize(
-    ("seeds", "options", "expected"),
-    [
-        # caused 1.0 * 0.8, supports 0.5, caused 1.0, halved with each; d is three relations away
-        ("a", {}, {"b": 0.4, "f": 0.2, "c": 0.1}),
-        ("d", {"hops": 1}, {"c": 0.5 * OTHER}),  # both ways; unknown types have a strength
-        ("c", {"hops": 1}, {"b": 0.25, "d": 0.5 * OTHER}),  # not what is proposed, nor a missing target
-        ("e", {}, {}),
-        ("ab", {"hops": 1}, {"b": 0.4, "a": 0.4, "f": 0.5, "c": 0.25}),  # a seed to which another leads
-        ("ab", {"hops": 1, "again": 0}, {"f": 0.5, "c": 0.25}),
-        ("ea", {"seeds": 1}, {}),  # the first places alone
-        ("a", {"depth": 2}, {"b": 0.4, "f": 0.2}),  # a prefix
-        ("a", {"filters": Filters.of({"project": {"none": ["other"]}})}, {"b": 0.4, "c": 0.1}),
-    ],
-)
+@tabled
 def test_activation_halves_with_each_relation_times_its_strength(store, seeds, options, expected):
     assert follow(store, *seeds, **options) == pytest.approx(expected)
 
 
 def test_a_scope_bounds_what_is_passed_through(store):
     store.upsert([entry("b", ("supports", "c"), project="other")])
-    assert follow(store, "a", filters=Filters.of({"project": {"none": ["other"]}})) == {}
+    assert follow(store, "a", filters={"project": {"none": ["other"]}}) == {}
 
 
 def test_the_edge_index_follows_the_entries(store):

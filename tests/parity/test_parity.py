@@ -14,6 +14,7 @@ import moltnet
 import pytest
 import report
 import soleri
+from tests.unit.tabled import tabled
 from verdicts import LEAST
 
 
@@ -185,16 +186,7 @@ def test_what_is_altered_differs_in_one_case_that_is_named(oracle_root, modules,
     assert verdict.startswith("differs: ") and said in f"{case}: {verdict}"
 
 
-@pytest.mark.parametrize(
-    ("ids", "said"),
-    [
-        # Ties change places and stand for each other.
-        *((ids, "") for ids in ("abcd", "adcb", "abce", "abde", "acd", "ab", "ac", "a")),
-        *(("bacd", "not in order"), ("aabc", "twice"), ("ace", "b is missing"), ("b", "a is missing")),
-        ("abcde", "2 of ['c', 'd', 'e'] are candidates"),  # and three are there
-        ("abe", "2 of ['c', 'd', 'e'] are candidates"),  # of which c or d would stand before e
-    ],
-)
+@tabled
 def test_what_no_choice_among_ties_explains_differs(ids, said):
     """a, at 3, and b, at 2, stand above the cut; c at 2, d at 2 and e at 1 are tied at it, for two places."""
     values = {id_: {"score": score} for id_, score in zip("abcde", (3.0, 2.0, 2.0, 2.0, 1.0), strict=True)}

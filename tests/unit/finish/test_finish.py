@@ -114,19 +114,11 @@ def test_the_guard_counts_the_candidates_of_one_retriever_and_keeps_them_all():
     assert sizes([few], Cut(10, all_below=50, counting="fts")) == [10]
 
 
-@pytest.mark.parametrize(
-    ("text", "stage", "read"),
-    [
-        ("cut(3)", Cut(3), set()),
-        ("cut(10, all_below=50)", Cut(10, 50), set()),
-        ("cut(10, all_below=50, counting=fts)", Cut(10, 50, "fts"), {"fts"}),
-        ("merge(memory, score=0.5)", Merge("memory", score=0.5), {"memory"}),
-        ("drop(lexical)", Drop("lexical"), {"lexical"}),
-    ],
-)
-def test_every_stage_is_read_as_it_is_printed_and_says_what_it_reads(text, stage, read):
+@tabled
+def test_every_stage_is_read_as_it_is_printed_and_says_what_it_reads(text, kind, fields, read):
+    stage = {"Cut": Cut, "Drop": Drop, "Merge": Merge}[kind](**fields)
     assert parse_stages([text]) == (stage,)
-    assert (str(stage), stage.signals) == (text, read)
+    assert (str(stage), stage.signals) == (text, set(read))
 
 
 @tabled
