@@ -48,7 +48,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 """The parts of an identifier: getUserById, deploy_pipeline, HTTPServer, parseURL2."""
 _TURKISH = str.maketrans({"I": "\u0131", "\u0130": "i"})
 MIN_HITS = 2
-"""Stop words of a language that a text holds at least, more than of any other, where it is of that language."""
+"""Different stop words of a language, of two letters at least, that a text of it holds, and more than of any other."""
 MIN_SHARE = 0.02
 """The least share of the texts, of those whose language was told, that makes it a language of a memory."""
 
@@ -95,7 +95,7 @@ def language_of(text: str, among: Sequence[str] = ()) -> str:
     'german'
     """
     known, hits = _languages_of_words(), Counter[str]()
-    for word in re.findall(r"[^\W\d_]+", unicodedata.normalize("NFC", text).lower()):
+    for word in set(re.findall(r"[^\W\d_]{2,}", unicodedata.normalize("NFC", text).lower())):
         hits.update(language for language in known.get(word, ()) if not among or language in among)
     (first, most), (_, second) = [*hits.most_common(2), ("", 0), ("", 0)][:2]
     return first if most >= MIN_HITS and most > second else ""

@@ -4,8 +4,6 @@ The weights are laid out before any label is read, so a choice among the columns
 Values are those of the float32 kernel, which is for choosing; what is reported is replayed in float64.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -47,14 +45,14 @@ class Block:
     """Weights that move together, in the largest branch."""
 
     @classmethod
-    def of(cls, config: SearchConfig, form: Form, columns: int) -> Block:
+    def of(cls, config: SearchConfig, form: Form, columns: int) -> "Block":
         """So many weights around those of a setting, its own first; `form` is its form."""
         branches = movable(form)
         weights = shares(form, branches, columns) * totals(form, branches)
         return cls(config, form.slot, weights, max(map(len, branches), default=0))
 
     @classmethod
-    def alone(cls, config: SearchConfig) -> Block:
+    def alone(cls, config: SearchConfig) -> "Block":
         """A setting under its own weights, which do not move."""
         weights = np.array(config.strategy.weights, dtype=np.float64)
         return cls(config, np.full(len(weights), -1), weights[None, :], 0)
@@ -104,7 +102,7 @@ class Grid:
         return len(self.metric)
 
     @classmethod
-    def joined(cls, parts: Sequence[Grid]) -> Grid:
+    def joined(cls, parts: "Sequence[Grid]") -> "Grid":
         """Several grids over the same queries as one."""
         return cls(
             tuple(block for part in parts for block in part.blocks),
@@ -129,7 +127,7 @@ class Grid:
             strategy.with_weights([round(weight / total, DIGITS) for weight in strategy.weights])
         )
 
-    def only(self, kept: Bools) -> Grid:
+    def only(self, kept: Bools) -> "Grid":
         """The candidates where bool[C] is true, in order; at least one."""
         parts = np.split(kept, self.starts[1:-1])
         blocks = [
@@ -155,11 +153,11 @@ class LabelledRecording:
     judgments: Judgments
 
     @classmethod
-    def of(cls, qrels: Qrels, table: SignalTable) -> LabelledRecording:
+    def of(cls, qrels: Qrels, table: SignalTable) -> "LabelledRecording":
         """The recording with what labels say of it."""
         return cls(table, Judgments.of(qrels, table.queries, table.entries))
 
-    def only(self, queries: Sequence[Query], qrels: Qrels) -> LabelledRecording:
+    def only(self, queries: Sequence[Query], qrels: Qrels) -> "LabelledRecording":
         """The part of some of its queries."""
         return LabelledRecording.of(qrels, only(self.table, [query.id for query in queries]))
 

@@ -24,7 +24,6 @@ from steelyard.grammar import number_text
 from steelyard.memory.words import language_of
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.signals import PRIORS
-from steelyard.stores.analysis import Analysis
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import written_name
@@ -72,9 +71,10 @@ def of_retrievers(config: SearchConfig, queries: int, idle: Collection[str] = ()
     return tried
 
 
-SAMPLE, MIN_SHARE = 500, 0.05
+SAMPLE, MIN_SHARE = 500, 0.2
 """Texts that are looked at, and the share of them in which an option of words has to matter to be tried."""
 _OTHER_SCRIPTS = re.compile("[\u0370-\u1fff\u2e80-\uffff]")
+_IDENTIFIER = re.compile("[a-z][A-Z]|[A-Za-z]_[A-Za-z]")
 
 
 def idle_options(texts: Sequence[str]) -> frozenset[str]:
@@ -83,11 +83,10 @@ def idle_options(texts: Sequence[str]) -> frozenset[str]:
     identifiers where few texts have one of several parts, ngrams where nearly all are English.
     """
     some = texts[:: max(1, len(texts) // SAMPLE)]
-    whole, both = Analysis(), Analysis(identifiers="both")
-    parted = sum(whole.entry(text) != both.entry(text) for text in some)
+    parted = sum(bool(_IDENTIFIER.search(text)) for text in some)
     foreign = sum(bool(_OTHER_SCRIPTS.search(text)) or language_of(text) not in ("", "english") for text in some)
-    shares = {"identifiers": parted, "ngrams": foreign}
-    return frozenset(name for name, count in shares.items() if count < max(1, MIN_SHARE * len(some)))
+    counts = ("identifiers", parted), ("ngrams", foreign)
+    return frozenset(name for name, count in counts if count < max(1, MIN_SHARE * len(some)))
 
 
 def recorded_alike(settings: Sequence[SearchConfig]) -> list[list[SearchConfig]]:

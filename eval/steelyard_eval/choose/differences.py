@@ -15,8 +15,6 @@ so one that is wrong costs precision and adds no bias. That is prediction-powere
 by ``-s * (second - mean of the others)``, and what comes to the variance is ``s^2 var / others``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -51,7 +49,7 @@ class Scored:
     prior_metric: PriorGains
     prior_composite: PriorGains
     units: Indices  # int64[n]: numbers what varies together; all different where queries are independent
-    second: SecondMeasurement | None = None  # the matrices are those that it has moved
+    second: "SecondMeasurement | None" = None  # the matrices are those that it has moved
     share: float = 0.0  # how much of it was used, in each matrix
     share_composite: float = 0.0
 
@@ -62,8 +60,8 @@ class Scored:
         composite: Matrix,
         priors: tuple[PriorGains, PriorGains] | None = None,
         units: Indices | None = None,
-        second: SecondMeasurement | None = None,
-    ) -> Scored:
+        second: "SecondMeasurement | None" = None,
+    ) -> "Scored":
         """Without priors nothing is known but the labels; without units every query counts by itself."""
         known = priors or (PriorGains.none(len(metric)), PriorGains.none(len(metric)))
         numbers = np.arange(metric.shape[1]) if units is None else units
@@ -83,12 +81,12 @@ class Scored:
         return differences if self.second is None else self.second.move(candidate, differences, self.share)
 
     @cached_property
-    def of_metric(self) -> Posterior:
+    def of_metric(self) -> "Posterior":
         """Of every candidate's difference in the reported metric."""
         return posterior(spread(self.metric, self.units), self.prior_metric, self.extra_variance)
 
     @cached_property
-    def of_composite(self) -> Posterior:
+    def of_composite(self) -> "Posterior":
         """Of every candidate's difference in the composite, by which candidates are chosen."""
         extra = 0.0 if self.second is None else self.share_composite**2 * self.second.variance
         return posterior(spread(self.composite, self.units), self.prior_composite, extra)
@@ -152,7 +150,7 @@ class SecondMeasurement:
     others: int  # how many there are
 
     @classmethod
-    def of(cls, every: Matrix, at: Indices, rows: Indices, groups: Indices) -> SecondMeasurement | None:
+    def of(cls, every: Matrix, at: Indices, rows: Indices, groups: Indices) -> "SecondMeasurement | None":
         """From all of it, float[C, N]; None where too little is left beside the labelled queries.
 
         `rows` int64[k] are the columns that are labelled, and `at` int64[k] where they stand among the labels;
@@ -167,14 +165,16 @@ class SecondMeasurement:
         return cls(every[:, rows], at, found.mean, found.error**2, found.units)
 
     @classmethod
-    def among(cls, every: Matrix, wanted: Sequence[Query], labelled: Sequence[Query]) -> SecondMeasurement | None:
+    def among(
+        cls, every: Matrix, wanted: Sequence[Query], labelled: Sequence[Query]
+    ) -> "SecondMeasurement | None":
         """From all of it on the queries `wanted`, some of which are among the `labelled`."""
         number = {query.id: i for i, query in enumerate(labelled)}
         rows = np.flatnonzero([query.id in number for query in wanted])
         at = np.array([number[wanted[row].id] for row in rows.tolist()], dtype=np.int64)
         return cls.of(every, at, rows, unit_numbers(wanted))
 
-    def only(self, kept: Bools) -> SecondMeasurement:
+    def only(self, kept: Bools) -> "SecondMeasurement":
         """Of the candidates where bool[C] is true."""
         return replace(self, labelled=self.labelled[kept], mean=self.mean[kept], variance=self.variance[kept])
 

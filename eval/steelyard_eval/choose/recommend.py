@@ -163,8 +163,7 @@ def _unlabelled(
         served = ((start, recording_for(recordings, start.config).table) for start in tried)
         lists = {start.label: replay(table, start.config).ranked.lists() for start, table in served}
         tables = [agreement(lists)[0]]
-        table = recording_for(recordings, config).table if config else None
-        notices += dead(label, config, table, None, {}) if config and table else ()
+        notices += dead(label, config, recording_for(recordings, config).table, None, {}) if config else ()
     answer = advised(advice, dataset, describe_config(advice.attempt) if advice.attempt else "", source.model)
     if advice.attempt:
         answer = changed(answer, steps=for_target(answer.steps, restriction.target, advice.verdict))
