@@ -185,8 +185,8 @@ def read_answer(text):
 
 
 def model(n):
-    _, arrays = LsaEmbedder(named(n), np.zeros(n, np.float32), np.zeros((n, 1), np.float32)).to_arrays()
-    return arrays
+    idf, components = np.zeros(n, np.float32), np.zeros((n, 1), np.float32)
+    return LsaEmbedder(named(n), idf, components, ["english"]).to_arrays()[1]
 
 
 def recording(n):

@@ -16,7 +16,7 @@ NO_READERS = (
     *("remove_drafts", "canonical", "compact", "is_deep", "MAX_NESTING", "LONGEST_INTEGER", "cache_folder"),
 )
 """What base.files has beside readers: every other name of it counts, and so does the module as a whole."""
-KINDS = {f"steelyard.base.files.{name}": None for name in NO_READERS}
+KINDS = {f"steelyard.base.files.{name}": None for name in NO_READERS} | {"apsw.unicode": None}
 KINDS |= {name: kind for kind, names in KNOWN["names"].items() for name in names}
 METHODS = {name: kind for kind, names in KNOWN["methods"].items() for name in names}
 """Calls of anything by these names, but of a class of ours (`Workspace.open`) or of a package's own data."""

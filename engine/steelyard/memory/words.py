@@ -6,7 +6,6 @@ them. Words of other scripts than Latin are stemmed by the language of their scr
 text, which its stop words tell. Stemmers and stop words are Snowball's; English has the 33 of Lucene.
 """
 
-import json
 import re
 import unicodedata
 from collections import Counter
@@ -17,6 +16,8 @@ from itertools import pairwise
 from typing import Any
 
 import Stemmer
+
+from steelyard.base.files import STRICT_JSON
 
 STOP_WORDS = frozenset(
     """a an and are as at be but by for if in into is it no not of on or such that the their then there these
@@ -48,7 +49,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 """The parts of an identifier: getUserById, deploy_pipeline, HTTPServer, parseURL2."""
 _TURKISH = str.maketrans({"I": "\u0131", "\u0130": "i"})
 MIN_HITS = 2
-"""Different stop words of a language, of two letters at least, that a text of it holds, and more than of any other."""
+"""Different stop words of a language that a text of it holds at least, and more than of any other."""
 MIN_SHARE = 0.02
 """The least share of the texts, of those whose language was told, that makes it a language of a memory."""
 
@@ -73,7 +74,7 @@ def stop_words(language: str) -> frozenset[str]:
 def stop_lists() -> dict[str, frozenset[str]]:
     """Snowball's lists by language, which PostgreSQL distributes; English ones tell the language alone."""
     text = resources.files("steelyard.memory").joinpath("stop_words.json").read_text(encoding="utf-8")
-    return {language: frozenset(words.split()) for language, words in json.loads(text).items()}
+    return {language: frozenset(words.split()) for language, words in STRICT_JSON.decode(text).items()}
 
 
 @cache

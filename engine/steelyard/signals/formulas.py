@@ -1,6 +1,5 @@
 """What a derived signal declares, and the formulas: fields as they are, what fades, what kind an entry is."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,6 +9,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.fields import END_OF_TIME, FIRST_TIME
+from steelyard.base.files import STRICT_JSON
 from steelyard.grammar import Duration
 from steelyard.memory.entry import DAY, fsrs
 from steelyard.node import Option
@@ -145,7 +145,7 @@ def created(table: SignalTable) -> SignalValues:
     return SignalValues(values, "creation among the years 1 to 9999", {"days from 1970": stated / 86_400})
 
 
-TABLES = json.loads(resources.files(__package__).joinpath("tables.json").read_text("utf-8"))
+TABLES = STRICT_JSON.decode(resources.files(__package__).joinpath("tables.json").read_text("utf-8"))
 """The numbers of system-spec-kit, from its code; null is without end."""
 HALF_LIVES = {name: np.inf if days is None else days for name, days in TABLES["half_life_days"].items()}
 """Days in which a memory of each of the nine types fades to a half. Source: the code of system-spec-kit."""

@@ -11,7 +11,7 @@ from steelyard.fusion import Expr, Signal, parse_strategy
 from steelyard.fusion.layered import LAST, Progress
 from steelyard.fusion.node import nested
 from steelyard.fusion.sums import BOUNDED, NormalizedSum
-from steelyard.retrievers import DEPENDENT, FETCHED, SEPARATE_SIGNALS
+from steelyard.retrievers import CANDIDATE_RETRIEVERS, FETCHED
 from steelyard.table.signal_table import SignalTable, count_rows, per_query
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import Dataset
@@ -75,7 +75,7 @@ def dead(
     masked, count = table.at_depth(config.depths), len(table.queries)
     own = [qrels.get(query, {}) for query in table.queries]
     others = dict(zip(table.queries, own[1:] + own[:1], strict=True))
-    for name in sorted((config.effective.retrievers & masked.columns.keys()) - DEPENDENT - SEPARATE_SIGNALS):
+    for name in sorted(CANDIDATE_RETRIEVERS & config.effective.retrievers & masked.columns.keys()):
         silent = int((count_rows(masked, ~np.isnan(masked.columns[name])) == 0).sum())
         facts: dict[str, Fact] = {"labels": [label], "signal": name, "queries": count}
         if silent >= max(2, MIN_SILENT * count):

@@ -32,10 +32,8 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Message
 
 METRIC = "nDCG@10"
-ASKED = 50
-"""Queries that tell whether a retriever finds nothing."""
-MAX_ENTRIES = 20_000
-"""Entries of a data set that is searched for that without being asked: it takes seconds."""
+ASKED, MAX_ENTRIES = 50, 20_000
+"""Queries that tell whether a retriever finds nothing, and entries up to which they are searched."""
 SAMPLE_SIZE = 200
 PLACES = 10
 WORDS = 4

@@ -7,6 +7,7 @@ from steelyard.config import SearchConfig
 from steelyard.fusion import Expr, Signal, Term
 from steelyard.grammar import number_text, value_text
 from steelyard_eval.common.configurations import written_name
+from steelyard_eval.result.sentences.shared import ANALYZERS, OF_FORMULA
 
 
 @dataclass(frozen=True)
@@ -68,20 +69,8 @@ def _name(expr: Expr) -> str:
     return str(expr).partition("(")[0]
 
 
-ANALYZERS = {
-    "bm25.identifiers": "split words by the filter word_delimiter_graph, for both with preserve_original "
-    "(Elasticsearch, OpenSearch), elsewhere before a text is indexed",
-    "bm25.ngrams": "index words by an ngram tokenizer of that length (Elasticsearch, OpenSearch), match: gram "
-    "(Vespa), for 3 the tokenization trigram (Weaviate) or pg_trgm (PostgreSQL)",
-    "bm25.stem": "set the analyzer of that language (Elasticsearch, OpenSearch), the language (Vespa) or the text "
-    "search configuration (PostgreSQL); Weaviate and Qdrant stem nothing",
-    "bm25.words": "let the index keep stop words",
-}
-"""How other engines split words as the options of bm25 do; its other options are numbers of its formula."""
-
-
 def analysis_notes(config: SearchConfig, keyword: str) -> list[str]:
     """What the index of another engine has to do for each option of the keywords that is not the default."""
     changed = written_name(config).rstrip("]").partition("[")[2].split(", ")
     options = [(each, each.partition("=")[0]) for each in changed if each.startswith(f"{keyword}.")]
-    return [f"{each}: {ANALYZERS.get(name, 'set it in the BM25 of that index')}" for each, name in options]
+    return [f"{each}: {ANALYZERS.get(name, OF_FORMULA)}" for each, name in options]

@@ -227,7 +227,7 @@ def watch(monkeypatch, told):
 def test_a_recording_with_lists_of_another_one_is_what_it_is_alone(shared, monkeypatch):
     queries, config, found = shared.dataset.queries[:12], ranked_by("rrf(bm25, vector, graph)"), []
     watch(monkeypatch, found.append)
-    for other in (config, *of_retrievers(config, len(queries))):
+    for other in (config, *of_retrievers(config, len(queries), {"identifiers", "ngrams"})):
         found.clear()
         table = record(shared, queries, [other])
         assert set(found) == {"graph"} if other is not config else {"graph", "bm25", "vector"} <= set(found)

@@ -1,4 +1,5 @@
-"""Weights files, recordings, and the lists they replay to have the bytes that commit 8291822 wrote.
+"""Weights files, recordings, and the lists they replay to have the bytes that commit 8291822 wrote, with the analysis
+of words that manifests name since.
 
 Charts are drawn by the matplotlib of constraints.txt.
 

@@ -61,8 +61,8 @@ def space_statement(number: int, dim: int) -> str:
 
 
 T = TypeVar("T", bound=apsw.Connection)
-FIRST_OTHER = "\u0370"
-"""The first letter beyond Latin."""
+OTHER_SCRIPTS = re.compile("[\u0370-\u1fff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
+"""Letters beyond Latin."""
 
 
 def damaged(path: str, reason: object) -> VaultError:
@@ -318,21 +318,18 @@ _SEQUENCE = _Thing("table", "sqlite_sequence", "sqlite_sequence", "CREATETABLEsq
 
 
 def tokenizing(db: T) -> T:
-    """The connection, knowing the tokenizer of our own keyword indexes: it is what `KeywordIndex` calls steelyard.
-
-    ASCII text and Latin words have the tokens of ``porter unicode61``, words of other scripts those of `split`.
-    """
+    """The connection, knowing the tokenizer ``steelyard``: for Latin ``porter unicode61``, else `split`."""
 
     def made(*_: object) -> Any:  # noqa: ANN401 -- a tokenizer of apsw
         # One of the connection itself would hold it, and it would never end.
         porter = apsw.Connection(":memory:").fts5_tokenizer("porter", ["unicode61"])
 
         def tokens(text: bytes, flags: int, locale: str | None) -> Iterator[Any]:
-            if text.isascii():
+            if text.isascii() or not OTHER_SCRIPTS.search(told := text.decode("utf-8", "replace")):
                 yield from porter(text, flags, locale)
                 return
-            for word in split(text.decode("utf-8", "replace"), one_letter=True):
-                if word < FIRST_OTHER:
+            for word in split(told, one_letter=True):
+                if not OTHER_SCRIPTS.search(word):
                     yield from porter(word.encode(), flags, locale, include_offsets=False)
                 else:
                     language = by_script(word)

@@ -121,3 +121,15 @@ SENTENCES: dict[str, str] = {
     "write_queries": "<<?all:all queries have labels; >>add <<about {more} >>new queries to {file} and label them"
     f"{_MOVED}",
 }
+
+ANALYZERS = {
+    "bm25.identifiers": "split words by the filter word_delimiter_graph, for both with preserve_original "
+    "(Elasticsearch, OpenSearch), elsewhere before a text is indexed",
+    "bm25.ngrams": "index words by an ngram tokenizer of that length (Elasticsearch, OpenSearch), match: gram "
+    "(Vespa), for 3 the tokenization trigram (Weaviate) or pg_trgm (PostgreSQL)",
+    "bm25.stem": "set the analyzer of that language (Elasticsearch, OpenSearch), the language (Vespa) or the text "
+    "search configuration (PostgreSQL); Weaviate and Qdrant stem nothing",
+    "bm25.words": "let the index keep stop words",
+}
+OF_FORMULA = "set it in the BM25 of that index"
+"""How other engines split words as the options of bm25 do; its other options are numbers of its formula."""
