@@ -1,5 +1,6 @@
-"""Weights files, recordings, and the lists they replay to have the bytes that commit 8291822 wrote, with the analysis
-of words that manifests name since.
+"""Weights files, recordings, and the lists they replay to have the bytes that commit 8291822 wrote.
+
+Since then manifests name the analysis of words.
 
 Charts are drawn by the matplotlib of constraints.txt.
 
