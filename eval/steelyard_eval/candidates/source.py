@@ -10,7 +10,7 @@ from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.memory.text import content
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.settings import idle_options, shapes
+from steelyard_eval.candidates.settings import idle_options, of_retrievers, shapes
 from steelyard_eval.common.configurations import NamedConfig, Setting
 from steelyard_eval.compare.contenders import Contender, Given, read, read_config, usable
 from steelyard_eval.compare.list_contenders import ListContender
@@ -134,7 +134,8 @@ def read_only(given: Given, limit: int, source: Source, weights_only: bool) -> O
     named = read_config(given, source.lists or ())
     row, notices = _supplied(named, limit, source)
     strategy = row.config.effective
-    if len(shapes(strategy)) == 1 and len(strategy.weights) < 2:
+    parameters = source.space and not weights_only and of_retrievers(row.config, 1, source.idle)
+    if len(shapes(strategy)) == 1 and len(strategy.weights) < 2 and not parameters:
         raise ConfigError(
             f"{strategy} has nothing to tune; name a strategy with weights, such as rrf(fts, vector)"
         )

@@ -76,11 +76,12 @@ def _called(config: SearchConfig | None) -> str:
     """What was decided on, as a person calls it: its formula where that is short."""
     if config is None:
         return ""
+    system, _, options = written_name(config).rstrip("]").partition("[")
     if config.system not in ("plain", LISTS):
-        return say(Message("name_system", {"system": config.name.removesuffix(":documented")}))
+        return say(Message("name_system", {"system": system, "what": options or "new weights"}))
     formula, strategy = describe_config(config), config.effective
     facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals)}
-    facts |= {"options": options} if (options := written_name(config).rstrip("]").partition("[")[2]) else {}
+    facts |= {"what": options} if options else {}
     return formula if len(formula) <= SHORT_FORMULA else say(Message("name_family", facts))
 
 

@@ -54,10 +54,7 @@ DECIDED = {
     "keep_nothing_found": f"Keep {_NAME}: no candidate finds a relevant entry for any query.",
 }
 
-NAMES = {
-    "name_system": "{system} with new weights",
-    "name_family": "a {family} of {signals:and}<< with {options}>>",
-}
+NAMES = {"name_system": "{system} with {what}", "name_family": "a {family} of {signals:and}<< with {what}>>"}
 """What a person calls what was chosen."""
 
 _LEAD = (
