@@ -90,8 +90,7 @@ def dead(
 
 def dead_first(notices: Iterable[Message]) -> Iterator[Message]:
     """The notices, those on retrievers first, one for all contenders of which the same is said."""
-    every = list(notices)
-    merged: dict[tuple[object, ...], Message] = {}
+    every, merged = list(notices), dict[tuple[object, ...], Message]()
     for one in every:
         if one.key in DEAD:
             key = (one.key, *(fact for name, fact in one.facts.items() if name != "labels"))

@@ -114,9 +114,11 @@ def _read_table(
     return JsonLines(file, tuple(items), lines, len(records), unknown, sum(map(bool, odd)))
 
 
-def read_languages(value: object) -> tuple[str, ...]:
-    """The languages of the entries by Snowball's names; none for mixed: the words of each entry tell."""
+def read_languages(reader: FolderReader, value: object) -> tuple[str, ...]:
+    """The languages of the entries by Snowball's names; none for mixed, and for what is a fault."""
     names = value.replace(",", " ").split() if isinstance(value, str) else []
-    if not names or set(names) - {"mixed", *STEMMERS}:
-        raise ValueError(f"is neither mixed nor of {', '.join(STEMMERS)}; other scripts need no stemmer")
+    if value is not None and (not names or set(names) - {"mixed", *STEMMERS}):
+        rule, remedy = "is neither mixed nor a language of Snowball", f"Write one of {', '.join(STEMMERS)}"
+        reader.fault("dataset.json", 0, "language", quote(value), rule, f"{remedy}, or leave it out")
+        return ()
     return () if "mixed" in names else tuple(dict.fromkeys(names))

@@ -27,7 +27,7 @@ Judged: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, int] | Iterable[st
 """Judgments: a table, query -> entry -> grade, query -> relevant entries, or triples of query, entry, grade."""
 PARTS = ("corpus", "queries", "qrels", "vectors")
 ABOUT = (
-    *("name", "description", "licence", "as_of", "text_for_embedding", "report_split"),
+    *("name", "description", "licence", "as_of", "text_for_embedding", "report_split", "language"),
     *("embedder", "sampled", "groups", "pool", "provenance"),
 )
 COLUMNS = (("query", "query_id", "qid"), ("entry", "doc_id", "docno", "id"), ("grade", "relevance", "label"))

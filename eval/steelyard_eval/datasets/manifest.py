@@ -55,8 +55,7 @@ _TEXTS = ("name", "description", "licence", "text_for_embedding", "report_split"
 
 
 _PARSERS: dict[str, Callable[[object], object]] = {"as_of": parse_time, **dict.fromkeys(_TEXTS, FIELDS["text"])}
-_PARSERS["language"] = read_languages
-_KEYS = _PARSERS.keys() | {"counts", "embedder", "files", "groups", "provenance", "sampled"}
+_KEYS = _PARSERS.keys() | {"counts", "embedder", "files", "groups", "language", "provenance", "sampled"}
 """Keys whose misspellings are faults; `pool` is too much like other words, such as tool."""
 KINDS: Mapping[str, Callable[[str], object]] = {"system": find_system, "strategy": parse_strategy}
 """How a kind of contender that is no file is checked."""
@@ -161,6 +160,7 @@ def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
         recipe=recipe,
         embedder=_embedder(reader, record.get("embedder")),
         imported=isinstance(record.get("source"), dict),
+        language=read_languages(reader, record.get("language")),
         **read_labels(reader, FILE, record),
         **values,
     )

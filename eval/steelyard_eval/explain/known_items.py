@@ -179,9 +179,10 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
 
 def dead_retrievers(dataset: Dataset) -> list[Message]:
     """Which retrievers by words find nothing for some of the queries, in what is used today and in bm25."""
-    some = replace(dataset, queries=dataset.split("all")[:ASKED], qrels={})
-    with suppress(ConfigError):  # what is used today may need vectors
-        made = compare(some, [*{dataset.today: 0, "bm25": 0}], split="all", embedder="none", timed=False)
+    asked, names = dataset.split("all")[:ASKED], [*{dataset.today: 0, "bm25": 0}]
+    some = replace(dataset, queries=asked if len(dataset.entries) <= MAX_ENTRIES else (), qrels={})
+    with suppress(ConfigError):  # there are no queries, or what is used today needs vectors
+        made = compare(some, names, split="all", embedder="none", timed=False)
         return [notice for notice in made.result.notices if notice.key in DEAD]
     return []
 

@@ -113,11 +113,10 @@ def checked(
         said = _changes(report, taken)
         more = {"accepted": taken, "changes": [*said]}
     if report.dataset and report.dataset.queries and not report.faults:
-        from steelyard_eval.explain.known_items import MAX_ENTRIES, dead_retrievers  # with all that searches
+        from steelyard_eval.explain.known_items import dead_retrievers  # with all that searches
 
-        if len(report.dataset.entries) <= MAX_ENTRIES:
-            more["retrievers"] = list(map(say, dead_retrievers(report.dataset)))
-            said += (f"note: {text}" for text in more["retrievers"])
+        more["retrievers"] = list(map(say, dead_retrievers(report.dataset)))
+        said += (f"note: {text}" for text in more["retrievers"])
     if known_items and report.dataset:
         from steelyard_eval.explain.known_items import ask_known_items
 

@@ -9,13 +9,15 @@ from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard import Entry, Vault
-from steelyard.base.errors import ConfigError
+from steelyard.base.errors import ConfigError, DataError
 from steelyard.live.search import Searcher
 from steelyard.memory.words import language_of, languages_of
 from steelyard.stores.analysis import Analysis
 from steelyard.systems import find_system, keyword_indexes
 from steelyard_eval.candidates.settings import idle_options
+from steelyard_eval.compare.result import scripts
 from steelyard_eval.explain.known_items import dead_retrievers
+from steelyard_eval.export.strategy_changes import analysis_notes
 
 FOLDER = Path(__file__).parents[2] / "data" / "languages"
 ROWS = {p.stem: [*map(json.loads, p.read_text("utf-8").splitlines())] for p in sorted(FOLDER.glob("*.jsonl"))}
@@ -139,3 +141,30 @@ def test_a_retriever_that_finds_nothing_is_named_first(tmp_path):
     assert (first.key, first.facts["signal"], first.facts["labels"]) == ("silent", "fts", ["echovault"])
     assert bench.recommend().result.notices[0].key == "silent"
     assert [notice.facts["signal"] for notice in dead_retrievers(bench.dataset)] == ["fts"]
+
+
+def test_a_data_set_says_its_language_and_its_vault_keeps_it(tmp_path):
+    rows = [{"id": "a", "text": "Häuser"}, {"id": "b", "text": "Berge"}]
+    given = {"name": "x", "corpus": rows, "queries": [{"id": "q", "text": "Haus"}], "qrels": {"q": ["a"]}}
+    bench = sy.load({**given, "language": "german"})
+    assert bench.search("Haus", "bm25").hits[0].entry.id == "a"
+    with Vault(tmp_path / "v.db", create=True) as vault:
+        vault.set_languages(bench.dataset.language)
+    with Vault(tmp_path / "v.db") as vault:
+        assert vault.languages() == ("german",)
+    with pytest.raises(DataError, match="language"):
+        sy.load({**given, "language": "klingon"})
+
+
+def test_queries_without_a_category_are_told_apart_by_script_and_that_of_their_entries():
+    corpus = [{"id": "a", "text": "密钥轮换策略"}, {"id": "b", "text": "rotate the keys"}]
+    queries = [{"id": "1", "text": "密钥"}, {"id": "2", "text": "keys"}, {"id": "3", "text": "keys of a"}]
+    qrels = {"1": ["a"], "2": ["b"], "3": ["a"]}
+    bench = sy.load({"name": "x", "corpus": corpus, "queries": queries, "qrels": qrels})
+    assert scripts(bench.dataset, bench.dataset.queries) == ["cjk", "latin", "latin, entry cjk"]
+
+
+def test_an_export_says_what_the_other_index_has_to_do_for_options_of_bm25():
+    config = find_system("bm25[bm25.identifiers=both, bm25.k1=2]").config(10)
+    told = [note.partition(":")[0] for note in analysis_notes(config, "bm25")]
+    assert told == ["bm25.identifiers=both", "bm25.k1=2"]
