@@ -34,8 +34,8 @@ COLUMNS = (
     "list; -: not in its list"
 )
 STANDING = (
-    f"{CAUSE}: the signal that moved it most against the entries that it passed, or that passed it; of an entry "
-    "without a score before, the one that adds most to its score now"
+    f"{CAUSE}: the signal that did most to move the entry up or down; for an entry new to the list, the one that "
+    "adds most to its score"
 )
 REST_HINT = "without --entry: the lists and the other entries"
 MOST_MISSING = 12

@@ -60,7 +60,8 @@ class VaultFile:
         self._last = 0, -1
         """The newest committed state that some thread has seen; see `Readable.at`."""
         self.cache = RevisionCache(self)
-        self._first = self._connect(create)  # kept for the vault's life: what is in memory lives as long as this
+        self._connect(create)
+        self._first = self._thread.ends  # kept for the vault's life: what is in memory lives as long as this
         try:
             self._settle()
         except BaseException:

@@ -52,7 +52,7 @@ def matches(source: ForeignStore) -> bool:
 
 @importer(matches)
 def table(source: ForeignStore) -> Imported:
-    """Tables: CSV, TSV, JSON, JSON Lines, SQLite with --sql. A row without an id has the hash of all it holds."""
+    """Tables: CSV, TSV, JSON, JSON Lines, SQLite (--set sql=). Rows without an id get a hash of all they hold."""
     name = source.path.name
     rows = map(level, _database(source) if source.is_database(name) else rows_of(source, name))
     first = list(islice(rows, LOOKED_AT))

@@ -38,10 +38,10 @@ SENTENCES: dict[str, str] = {
     "{verdict}.",
     "runs_by_another": "Cannot compare: run {old} has another {what} than run {new}.",
     "runs_without_values": "Cannot compare: the two runs share no query with the same text and labels.",
-    "silent": "{signal} ({labels:and}) finds nothing for {silent} of {queries} queries: check that it can read the "
-    "language and the script of your notes; bm25 reads every language",
-    "accidental": "{signal} ({labels:and}) finds no more than for the words of another query ({metric} {value:number}): "
-    "check that it can read the language and the script of your notes; bm25 reads every language",
+    "silent": "{signal} ({labels:and}) finds nothing for {silent} of {queries} queries: it cannot read the script of your "
+    "notes, or it wants all words of a query in one note; bm25 needs neither",
+    "accidental": "{signal} ({labels:and}) finds no more than with the words of another query ({metric} {value:number}): "
+    "check that it can read the language and the script of your notes; bm25 reads every script",
     "plain_text": "{text}",  # by a data set, an endpoint, the engine
     # on lists and labels
     "recorded_lists": "the recording has lists of other engines; their filters, depth and embedding calls are unknown, so "
