@@ -118,7 +118,7 @@ def read_languages(reader: FolderReader, value: object) -> tuple[str, ...]:
     """The languages of the entries by Snowball's names; none for mixed, and for what is a fault."""
     names = value.replace(",", " ").split() if isinstance(value, str) else []
     if value is not None and (not names or set(names) - {"mixed", *STEMMERS}):
-        rule, remedy = "is neither mixed nor a language of Snowball", f"Write one of {', '.join(STEMMERS)}"
-        reader.fault("dataset.json", 0, "language", quote(value), rule, f"{remedy}, or leave it out")
+        rule = f"must be mixed, or of {', '.join(STEMMERS)}"
+        reader.fault("dataset.json", 0, "language", quote(value), rule, "Correct it")
         return ()
     return () if "mixed" in names else tuple(dict.fromkeys(names))
