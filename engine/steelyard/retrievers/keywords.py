@@ -40,13 +40,14 @@ MAX_TEXTS_OF_STOP_WORDS = 20_000
 
 def words_in(store: ReadableStore, words: TokenSettings) -> TokenSettings:
     """The settings for the languages of a store; those of a system's own rules stay."""
-    if not isinstance(words.split, Analysis):
+    if not isinstance(split := words.split, Analysis):
         return words
 
-    def languages() -> tuple[str, ...]:
-        return store.languages() or languages_of(map(content, store.recent(EVERYTHING, SAMPLE)))
+    def made() -> TokenSettings:
+        languages = store.languages() or languages_of(map(content, store.recent(EVERYTHING, SAMPLE)))
+        return replace(words, split=replace(split, languages=languages))
 
-    return replace(words, split=replace(words.split, languages=store.cache.get("languages", (), languages)))
+    return store.cache.get("languages", words, made)
 
 
 def analysed(reading: Reading, settings: RetrieverConfig) -> TokenSettings:

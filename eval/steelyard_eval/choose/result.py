@@ -167,6 +167,9 @@ def free_weights(choice: Choice, config: SearchConfig) -> FreeWeights:
 
 def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> Iterator[Message]:
     choice, dataset = decided.choice, decided.choice.source.dataset
+    for label, config in ((choice.current.label, choice.current.config), ("the choice", decided.picked)):
+        if config is not None:
+            yield from dead(label, config, choice.candidates.recorded(config).table, choice.metric, dataset.qrels)
     yield from model_notice(decided)
     yield from (Message("plain_text", {"text": text}) for text in dataset.notices)
     yield from choice.current.notices
@@ -193,9 +196,6 @@ def _scales(decided: Decided) -> Iterator[Message]:
     """What the scales of a sum do to what is used, and to what was chosen, whose scale labels chose."""
     choice, picked = decided.choice, decided.picked
     used, recorded = choice.current.given, choice.candidates.recorded
-    for label, config in ((choice.current.label, choice.current.config), ("the choice", picked)):
-        if config is not None:
-            yield from dead(label, config, recorded(config).table, choice.metric, choice.source.dataset.qrels)
     if isinstance(used, Contender):
         yield from of_scales(used, recorded(used.config).table, choice.source.dataset, choice.metric)
     if picked and picked != choice.current.config:

@@ -52,8 +52,6 @@ class Manifest:
 
 
 _TEXTS = ("name", "description", "licence", "text_for_embedding", "report_split", "system")
-
-
 _PARSERS: dict[str, Callable[[object], object]] = {"as_of": parse_time, **dict.fromkeys(_TEXTS, FIELDS["text"])}
 _KEYS = _PARSERS.keys() | {"counts", "embedder", "files", "groups", "language", "provenance", "sampled"}
 """Keys whose misspellings are faults; `pool` is too much like other words, such as tool."""

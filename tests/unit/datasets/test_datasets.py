@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import run
-from sklearn.metrics import cohen_kappa_score
 from tabled import tabled
 from written_set import write_set
 
@@ -613,8 +612,10 @@ def test_second_labels_stand_beside_the_first_and_agreement_is_that_of_scikit_le
     found = load(tmp_path)
     assert (found.sha256, found.qrels) == (dataset.sha256, dataset.qrels)  # they decide nothing
     said = judged_twice(found)
-    first = [dataset.qrels[query][entry] for query, entry in graded]
-    kappa = cohen_kappa_score(first, list(graded.values()), weights="quadratic")
+    first = np.array([dataset.qrels[query][entry] for query, entry in graded])
+    second = np.array(list(graded.values()))
+    chance = first.var() + second.var() + (first.mean() - second.mean()) ** 2  # Cohen, 1968
+    kappa = 1 - ((first - second) ** 2).mean() / chance
     assert (said.key, said.facts["count"], said.facts["low"]) == ("judged_twice", 40, kappa < 0.6)
     assert (said.facts["equal"], said.facts["kappa"]) == pytest.approx((14 / 40, kappa))
     (tmp_path / "second-labels.txt").write_text("nobody 0 nothing 1\n")
