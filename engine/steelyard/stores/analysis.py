@@ -12,10 +12,10 @@ _STEMS, _WAYS = ("auto", "none", *STEMMERS), ("whole", "both", "split")
 class Analysis(Node):
     """How texts are split into words; `languages` are those of the memory's Latin texts."""
 
-    words: str = opt("content", kind="word", words=("content", "all"), text="All, or those that are no stop words")
+    words: str = opt("content", kind="word", words=("content", "all"), text="Those that are no stop words, or all")
     stem: str = opt("auto", kind="word", words=_STEMS, text="One of Snowball's, or that of each text's language")
     identifiers: str = opt(
-        "whole", kind="word", words=_WAYS, tried=_WAYS[1:], text="getUserById as one word, as its parts, or both"
+        "whole", kind="word", words=_WAYS, tried=_WAYS[1:], text="getUserById as one word, both, or as its parts"
     )
     ngrams: int = opt(0, low=0, high=8, integer=True, tried=(3, 4), text="Letters of the runs of a word; 0: stems")
     languages: tuple[str, ...] = ENGLISH

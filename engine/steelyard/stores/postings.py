@@ -98,7 +98,7 @@ class TokenSettings:
     def analysis(self) -> WordAnalyzer:
         """How a store counts these words."""
         ways = (self.text, self.split)
-        name = " ".join(str(w) if isinstance(w, Analysis) else f"{w.__module__}.{w.__qualname__}" for w in ways)
+        name = " ".join(repr(w) if isinstance(w, Analysis) else f"{w.__module__}.{w.__qualname__}" for w in ways)
         fields = CONTENT if self.text is content else self.fields
         return WordAnalyzer(name, self._read, fields)
 

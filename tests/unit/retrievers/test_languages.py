@@ -92,13 +92,14 @@ def test_stop_words_tell_the_language(text, language):
     assert languages_of([text] * 3) == (language or "english",)
 
 
-def test_what_is_declared_comes_before_what_words_tell():
+def test_words_are_counted_anew_when_other_languages_are_declared():
     vault = Vault(":memory:")
-    vault.upsert([Entry("a", text="Häuser und Wälder"), Entry("b", text="Berge")])
-    searcher = Searcher(vault, find_system("bm25").config(10), None)
-    assert [hit.entry.id for hit in searcher.search("Haus").hits] == []  # one stop word tells no language
-    vault.set_languages(["german"])
-    assert [hit.entry.id for hit in searcher.search("Haus").hits] == ["a"]
+    vault.upsert([Entry("a", text="Die Häuser und die Wälder"), Entry("b", text="Berge")])
+    searcher, found = Searcher(vault, find_system("bm25").config(10), None), []
+    for languages in (["english"], ["english", "german"], ["german"]):
+        vault.set_languages(languages)
+        found.append([hit.entry.id for hit in searcher.search("Haus").hits])
+    assert found == [[], ["a"], ["a"]]
 
 
 @tabled
