@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LEAST_FREE = 100 * 2**20
 """Bytes: below this a vault or a recording soon cannot be written."""
-IMPORTED = {"numpy": "numpy", "scipy": "scipy", "matplotlib": "matplotlib"}
+IMPORTED = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn", "matplotlib": "matplotlib"}
 """Compiled packages that may be installed and yet not load: distribution -> module."""
 
 

@@ -25,7 +25,7 @@ def test_a_sound_machine_is_fit_and_names_its_versions():
     assert found["SQLite (in apsw)"].value.startswith(apsw.sqlite_lib_version())
     assert found["FTS5"] == Check("FTS5", "ok", "compiled in")
     assert found["sqlite-vec"].value == "v" + metadata.version("sqlite-vec")
-    for package in ("steelyard", "numpy", "scipy", "matplotlib"):
+    for package in ("steelyard", "numpy", "scipy", "scikit-learn", "matplotlib"):
         assert found[package].value == metadata.version(package)
     assert found["font of figures"].value == "DejaVu Sans"
 
