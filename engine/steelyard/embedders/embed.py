@@ -190,8 +190,8 @@ def missing_model_hint(model: str, vault: str = "", models: Iterable[str] = ()) 
     data = str(file.with_suffix("")) if known and file.with_suffix("").is_dir() else "DATASET"
     add = shlex.join(["steelyard", "index", data, vault if known else "VAULT", "--embedder", kind])
     own = min(filter(None, map(indexing_kind, models)), default="")
-    anew = f", or run the recommend that wrote these weights again, with --embedder {own}, whose vectors it has"
-    return f"; add them with {add}{anew if own else ''}"
+    anew = shlex.join(["steelyard", "recommend", data, "--embedder", own])
+    return f"; add them: {add}" + (f"; or choose weights for the vectors that it has: {anew}" if own else "")
 
 
 class UnavailableEmbedder:

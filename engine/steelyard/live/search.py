@@ -221,9 +221,9 @@ class Searcher:
             if mode == "always" and strategy != self.config.effective:
                 own = {space.model for space in self._sources.spaces()}
                 lacked, vault = min(self.config.models - own, default=""), getattr(self.store, "path", "")
-                what = f"{quote(lacked)}, the configured model" if lacked else "the configured model"
+                what = quote(lacked) if lacked else "the configured model"
                 hint = missing_model_hint(lacked, vault, own)
-                yield f"the vault has no vectors of {what}; keywords answered alone{hint}"
+                yield f"the vault has no vectors of {what}, so keywords answered alone{hint}"
         elif strategy.signals & EMBEDDING:
             for name in self._sources.keywords_only():
                 lacks = f"the tier {quote(name)} has no vectors of the configured model"

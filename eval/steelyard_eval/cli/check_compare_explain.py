@@ -32,6 +32,9 @@ def check(
 ) -> None:
     """Validate a data set and report all faults at once.
 
+    A data set is a folder. corpus.jsonl and queries.jsonl have one JSON object a line, with "id" and "text".
+    qrels.txt has one label a line: QUERY 0 ENTRY GRADE, with grades of 0 to 4.
+
     If dataset.json holds hashes of files, a changed file is a fault.
 
     Parameters

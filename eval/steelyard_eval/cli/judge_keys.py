@@ -33,7 +33,7 @@ def by_model(person: Session, max_pairs: int, yes: bool) -> None:
     judged = by_model.judged_by_person(person.pool.dataset, person.given)
     agreement = by_model.model_agreement(judged, session.given)
     document = {"judge": session.judge, "given": len(session.given), "file": str(session.file), **asdict(asked)}
-    told = f"{counted(len(session.given), 'pair')} judged, in {session.file}\n{by_model.agreed(agreement)}"
+    told = f"{counted(len(session.given), 'pair')} labelled, in {session.file}\n{by_model.agreed(agreement)}"
     put({**document, **agreement}, told)
 
 

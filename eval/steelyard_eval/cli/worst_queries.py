@@ -86,7 +86,7 @@ def listed(document: dict[str, Any], dataset: Dataset) -> str:
         columns = {"id": "query", "value": f"before: {label}", "other": f"after: {against}", "change": "change"}
         columns["text"] = "text"
         counts = f"{document['metric']} rises on {document['worse'] or 'none'} {of}"
-    first = "; the first, signal by signal" if rows else ""
+    first = "; see why the first one is" if rows else ""
     why = [step_text(f"{counts}{first}", document["command"] if rows else "")]
     if document["reverse"]:
         why += [step_text(f"it falls on {document['better']}, listed by", document["reverse"])]

@@ -98,7 +98,7 @@ def answer(
     flattered = row.tuned and not row.edited and not base.tuned and test.verdict != "worse"
     because = [*([Message("flattered")] if flattered else []), *([test.why] if test.why else [])]
     wanted = max(0, (test.needed or 0) - queries)
-    steps = _steps(test, row, (word, words.get(row.label)), dataset, options, wanted, model)
+    steps = _steps(test, base, row, (word, words.get(row.label)), dataset, options, wanted, model)
     formula = row.strategy if row.system in (None, "plain") else f"{row.system} with {row.strategy}"
     if test.verdict == "worse" or row.kind == "lists" or row.strategy == best_one(row.label):
         formula = ""  # nothing speaks for it, or its name says it
@@ -107,6 +107,7 @@ def answer(
 
 def _steps(
     test: Paired,
+    base: Row,
     row: Row,
     words: tuple[str | None, str | None],
     dataset: Dataset,
@@ -118,7 +119,7 @@ def _steps(
     if verdict == "open" and used and other:
         if dataset.unlabelled:
             return [label_step(dataset, "label_found", used, other, option="--random")]
-        if dataset.complete:
+        if dataset.complete or all(map(_labelled, (base, row))):
             return label_more_step(dataset, wanted or None)
         return [label_step(dataset, "label_both", used, other)]
     if verdict == "better" and row.kind == "lists":
@@ -135,6 +136,12 @@ def _steps(
         return steps
     command = words_of("recommend", dataset, options={"--current": used, **options, "--out": out})
     return [*steps, Step(key, {}, command)]
+
+
+def _labelled(row: Row) -> bool:
+    """Whether each result in the top 10 has a label, as far as that was measured."""
+    judged = row.means.get(str(JUDGED))
+    return judged is not None and judged.mean == 1
 
 
 def of_lists(

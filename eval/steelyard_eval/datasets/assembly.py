@@ -144,7 +144,7 @@ def notices(
         (titled, "entry has", "entries have", "a title and no text"),
         (len(empty) - titled, "entry has", "entries have", "neither title nor text"),
         (unjudged, "query has", "queries have", "no labels"),
-        (out, "relevant judgment is", "relevant judgments are", scope),
+        (out, "relevant label is", "relevant labels are", scope),
         (split, "group has", "groups have", "queries in more than one split"),
     )
     yield from (f"{counted(count, one, many)} {what}" for count, one, many, what in counts if count)

@@ -112,7 +112,7 @@ class Dataset:
         labelled = sum(query.id in self.qrels for query in usual)
         entries, queries = counted(len(self.entries), "entry", "entries"), counted(len(usual), "query", "queries")
         apart = f", and {counted(self.set_apart, 'query', 'queries')} of a log" if self.set_apart else ""
-        return f"{entries}, {queries}, {labelled or 'none'} judged{apart}"
+        return f"{entries}, {queries}, {labelled or 'none'} labelled{apart}"
 
     @property
     def check_summary(self) -> str:
@@ -123,9 +123,9 @@ class Dataset:
             kinds = f"; {answered} with an answer, {none} without" if none else ""
             return f"{visible(self.called)}: {self.sizes}{kinds}; no faults"
         judge = "data.judge()" if self.in_memory else self._judge
-        todo = f"judge {counted(self.pairs, 'pair')}, and they count: {judge}"
+        todo = f"label {counted(self.pairs, 'pair')} of query and entry; from then on they count: {judge}"
         todo = todo if self.queries else self._without_queries
-        lack = "no faults, but without judgments nothing can be measured"
+        lack = "no faults, but without labels nothing can be measured"
         return f"{visible(self.called)}: {self.sizes}; {lack}; {todo}"
 
     @property

@@ -30,8 +30,8 @@ PARTED = "   "
 """Between the facts of a line."""
 CAUSE = "because of"
 COLUMNS = (
-    "columns: of a signal with a weight, what it adds to the score; without one, its own value; #1: first in its "
-    "list; -: not in its list"
+    "columns: what a signal adds to the score (its weight x its value), or its value where it has no weight; "
+    "#1: first in that signal's list; -: not in it"
 )
 STANDING = (
     f"{CAUSE}: the signal that did most to move the entry up or down; for an entry new to the list, the one that "
@@ -92,7 +92,7 @@ def _query(record: ExplanationDocument) -> TextBlock:
         "intents": record["intents"],
         "tags": ", ".join(query["tags"]),
         "vectors": record["model"] or "none",
-        "judged": f"{query['judged']}, {query['relevant']} relevant",
+        "labelled": f"{query['judged']}, {query['relevant']} relevant",
     }
     name = Path(dataset["path"] or "").name or dataset["name"]
     line = PARTED.join(f"{name}: {value}" for name, value in facts.items() if value)
@@ -172,7 +172,7 @@ def _about(about: ExplainedView, query: Mapping[str, Any]) -> list[str]:
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
     extent = f"{len(about['entries'])} listed of {about['ranked']} entries that have a score"
     facts = [
-        values or "no judgments, no metrics",
+        values or "no labels, no metrics",
         extent if about["ranked"] else "nothing found",
         "lists only, no signals" if about["system"] is None else f"depth: {depths}",
         *_unasked(about),

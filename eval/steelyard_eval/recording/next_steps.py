@@ -141,13 +141,14 @@ def label_more_step(dataset: Dataset, wanted: int | None, purpose: str = "") -> 
     if left and more is not None:
         key, meant = "label_and_write" if more > left else "label_so_many", {purpose: True} if purpose else {}
         return [label_random_step(dataset, key, left=left, more=more, **meant)]
-    return writing(dataset, more)
+    return writing(dataset, more, purpose)
 
 
-def writing(dataset: Dataset, more: int | None = None) -> list[Step]:
+def writing(dataset: Dataset, more: int | None = None, purpose: str = "") -> list[Step]:
     """Write so many new queries, accept their file, and label them; None: it is not known how many."""
     file = QUERIES if dataset.in_memory else shell_word(dataset.path / QUERIES)
     known: dict[str, Fact] = {"all": not dataset.unlabelled, "more": more, "file": file}
+    known |= {purpose: True} if purpose else {}
     told = label_random_step(dataset, "write_queries", **known, **vectors_step(dataset))
     steps = [told]
     if queries_are_fixed(dataset) and not dataset.in_memory:

@@ -147,7 +147,7 @@ def _tests(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None:
     tests = [test for _, test in tested]
     columns: dict[str, Sequence[Cell]] = {
         "challenger": [label for label, _ in tested],
-        "verdict": [VERDICTS[test.verdict] for test in tests],
+        "verdict": [VERDICTS[test.verdict if test.wins or test.losses else "equal"] for test in tests],
         "difference": [test.gain for test in tests],
         "p": [test.p for test in tests],
         "p_holm": [test.p_holm for test in tests],

@@ -52,7 +52,7 @@ def labelling_state(session: Session) -> Record:
     left = f", {record['left']} left" if pair else ""
     return {
         **record,
-        "counts": f"{counted(len(session.given), 'pair')} judged{left}.",
+        "counts": f"{counted(len(session.given), 'pair')} labelled{left}.",
         "sentence": sentence(session, record),
         "steps": [{"what": say(step), "command": shlex.join(step.command)} for step in _to_do(session, record)],
     }
@@ -141,7 +141,7 @@ def sentence(session: Session, record: Record) -> str:
         kappa = "; no kappa yet"
         if found["kappa"] is not None:
             kappa = f": {found['equal']:.0%} equal, kappa {found['kappa']:.2f}, weighted {found['weighted']:.2f}"
-        return f"{found['pairs']} pairs judged by both{kappa}."
+        return f"{found['pairs']} pairs labelled by both{kappa}."
     pair, duel, drawn, leads = session.next, record["duel"], record["drawn"], ""
     told = progress(session, record, pair[0]) if pair else "no pair is left to ask"
     if duel and (duel["judged"] >= duel["enough"] or not pair):
@@ -182,12 +182,12 @@ def _answer(record: Record) -> str:
     if not (drawn := record["drawn"]):
         return f"{counted(record['left'], 'label')} left"
     if drawn["needed"]:
-        told = [f"about {counted(round_up(drawn['pairs']), 'label')}"] if drawn["pairs"] else []
+        told = [f"about {counted(round_up(drawn['pairs']), 'pair')} to label"] if drawn["pairs"] else []
         about = "about " if drawn["asked"] else ""  # what recommend asked for is an estimate, the fewest is none
-        rest = f"{about}{counted(round_up(drawn['missing']), 'more query', 'more queries')}"
+        rest = f"{about}{counted(round_up(drawn['missing']), 'new query', 'new queries')} to write"
         told += [rest] if drawn["missing"] else []
         more = " and ".join(told)
-        return f"recommend asked for {more}" if drawn["asked"] else f"{more} until recommend can decide"
+        return f"{more}, as recommend asked" if drawn["asked"] else f"{more} until recommend can decide"
     if drawn["verdict"]:
         return f"recommend says {drawn['verdict']}"
     return f"enough labels for {drawn['decides']} to decide by"

@@ -64,8 +64,8 @@ HEADINGS: dict[str, str] = {
     "title_gate_file": "Baseline",
     "legend_gated": "This gate catches about {least:percent} of changes that lower nDCG@10 by {drop:plain}. It "
     "blocks about {false_alarms:percent} of harmless changes (false alarms)."
-    "<<?several: Of several contenders, these are the worst values.>><<?asleep: It would miss most such drops: too "
-    "few queries have labels.>><< It would miss most such drops of {asleep_of:and}: too few queries have labels.>>",
+    "<<?several: Of several contenders, these are the worst values.>><<?asleep: It misses most "
+    "drops of that size: label more queries.>><< For {asleep_of:and} it misses most of them: label more queries.>>",
     "change": "change [95%]",
     "top10_changed": "top 10 changed (of {of})",
     "fall": "change",

@@ -10,8 +10,9 @@ CHOSEN, TODAY, BASELINE, TUNED = "chosen", "today", "baseline", "in-sample"
 DETAILS = frozenset({"categories", "floors", "curve"}) | gate.DETAILS | learn.DETAILS
 """Tables that a report has, and that are too much for a terminal."""
 
-VERDICTS = {"better": "better", "worse": "worse", "same": "no difference", "open": "too few queries to tell"}
-"""The verdicts of a test in words."""
+VERDICTS = {"same": "no difference", "open": "too few queries to tell", "equal": "equal on every query"}
+VERDICTS |= {word: word for word in ("better", "worse")}
+"""The verdicts of a test in words, and that of lists that are equal."""
 
 CELLS = {
     "p": "p",
@@ -100,7 +101,7 @@ COLUMNS = {
 }
 
 LEGENDS = {
-    "legend_detectable": "detectable (80% power): so many queries find a difference of this size 4 times in 5.",
+    "legend_detectable": "detectable (80% power): the smallest true difference that these queries find 4 times in 5.",
     "legend_categories": "Mean {metric} of {left} (before) and {right} (after). Exploratory: p is corrected over the categories "
     "for the false discovery rate only.",
     "legend_silence": "An unanswerable query has no nDCG. A false answer is a result that is shown for it. Words saved "

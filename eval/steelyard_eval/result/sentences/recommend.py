@@ -111,8 +111,8 @@ NOTICES = {
     "<<?unrelated:They do not agree with your labels, and were not used>>.",
     "not_tuned": "{label} was not tuned: {why}",
     "drawn_decide": "only the {drawn} queries that were drawn at random decide; {left:undrawn} not used",
-    "tuned_rows": "In-sample rows were tuned on these queries, so their values are too high<<; expect a gain of {expected:signed} from "
-    "the choice>>.",
+    "tuned_rows": "In-sample rows were tuned on these queries, so their values are too high<<; from "
+    "your labels and public collections together, expect a gain of {expected:signed} from the choice>>.",
     "place_try": "The choice is not the first row. With few labels, public collections count too.",
     "place_ship": "The choice is not the first row. Rows are sorted by their values on these queries; the choice is the "
     "likeliest to gain on new ones.",

@@ -119,7 +119,7 @@ SENTENCES: dict[str, str] = {
     "nothing_found_for": "{pool:and} find nothing for {count:queries} without labels ({named:and}<<?more:, ...>>); to label "
     'these too, name other contenders; if nothing answers them, write "answerable": false into queries.jsonl.',
     "write_queries": "<<?all:all queries have labels; >>add <<about {more} >>new queries to {file} and label them"
-    f"{_MOVED}",
+    f"{_PURPOSE}{_MOVED}",
 }
 
 ANALYZERS = {

@@ -17,6 +17,9 @@ from steelyard_eval.views.drawing.canvas import Chart, picture
 from steelyard_eval.views.figures import difference_rows, differences, figures, two_sides
 from steelyard_eval.views.sheets import Sheet, SheetColumn, contenders, facts_of, leading, ranked, sheets
 
+UNDATED = "1970-01-01T00:00:00Z"
+"""The clock of a data set without any date, which is no fact about it."""
+
 
 @dataclass(frozen=True)
 class Texts:
@@ -106,7 +109,8 @@ def facts(result: Result) -> tuple[tuple[str, str], ...]:
     about, data = result.provenance, result.provenance.data
     counts = {"entries": data.entries, "queries": data.queries, "judged": data.judged, "limit": about.limit}
     known = {name: number(count, 0) for name, count in counts.items() if count is not None}
-    known |= {"split": about.split, "model": about.model, "as_of": data.as_of or "", "licence": data.licence or ""}
+    clock = "" if data.as_of in (None, UNDATED) else data.as_of
+    known |= {"split": about.split, "model": about.model, "as_of": clock, "licence": data.licence}
     if data.set_apart:
         known["set_apart"] = heading("apart", {"count": data.set_apart})
     return tuple((heading(f"fact_{name}"), value) for name, value in known.items() if value)
