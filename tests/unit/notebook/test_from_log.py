@@ -91,7 +91,7 @@ def test_the_command_says_how_many_more_decide(folder, tmp_path):
     found = judged(folder, *words, keys="1q")
     assert found.exit_code == 0, found.output
     said = " ".join(found.stdout.split())
-    assert "query 1 of 15, about 150 labels" in said  # docs/evidence/feedback.md: 15; ten entries each
+    assert "query 1 of 15, about 150 pairs" in said  # docs/evidence/feedback.md: 15; ten entries each
     assert judged(folder, "--feedback", "x").exit_code == 2
 
 

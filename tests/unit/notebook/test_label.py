@@ -126,7 +126,7 @@ class TestScreen:
         session.decided = SavedRun(1, "", "recommend", RunFacts(verdict="try", labels_needed=31))
         assert labelling_state(session)["drawn"]["needed"] == 30  # one query is labelled since
         session.decided = SavedRun(1, "", "recommend", RunFacts(verdict="try", labels_needed=200))
-        assert " labels and about 140 more queries" in labelling_state(session)["sentence"]  # 199 less 58
+        assert "about 140 new queries" in labelling_state(session)["sentence"]  # 199 less 58
 
     def test_labels_of_the_data_set_are_used_and_not_asked_for(self, data, tmp_path):
         own = open_judging(data.dataset, CONTENDERS, tmp_path, workspace=lambda: data.workspace)
