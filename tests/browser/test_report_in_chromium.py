@@ -87,7 +87,7 @@ def test_two_clicks_lead_to_both_rankings(show, report):
         assert rows.count() == len(found)
         for item, entry in zip(rows.all(), found, strict=True):
             grade = shown.grades.get(entry)
-            assert item.locator(".grade").inner_text() == ("not judged" if grade is None else f"grade {grade}")
+            assert item.locator(".grade").inner_text() == ("no label" if grade is None else f"grade {grade}")
             assert entry in item.inner_text()
             assert "score" in item.inner_text()
 

@@ -214,7 +214,7 @@ def laid_out(source, queries, tried, qrels=None):
 
 @pytest.fixture(scope="module")
 def few(dataset):
-    """Half of the labels, as a user has them: the other queries are there and not judged."""
+    """Half of the labels, as a user has them: the other queries are there and not labelled."""
     own = [query.id for query in judged(dataset, dataset.queries)][:LABELLED]
     return replace(dataset, qrels={id_: dataset.qrels[id_] for id_ in own}, sampled="random")
 

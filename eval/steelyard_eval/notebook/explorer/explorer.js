@@ -238,7 +238,7 @@ function render({ model, el }) {
 
   const grade = (value) => make("span", {
     class: `sy-grade sy-g${value === null ? "x" : Math.min(4, value)}`,
-    "aria-label": value === null ? "not judged" : `grade ${value}`,
+    "aria-label": value === null ? "no label" : `grade ${value}`,
   }, value === null ? "·" : String(value));
 
   function moved(before, now) {

@@ -145,7 +145,7 @@
     const badge = (known, entry) => {
       const own = known.get(entry);
       const look = own === undefined ? "x" : own >= 4 ? "4" : own >= 1 ? String(own) : "0";
-      return make("span", `grade g${look}`, own === undefined ? "not judged" : `grade ${own}`);
+      return make("span", `grade g${look}`, own === undefined ? "no label" : `grade ${own}`);
     };
     const move = (at, other, isRight, by) => {
       if (other < 0) return make("span", "move", isRight ? "new" : "left");
