@@ -7,7 +7,7 @@ from steelyard.config import SearchConfig
 from steelyard.fusion import Expr, Signal, Term
 from steelyard.grammar import number_text, value_text
 from steelyard_eval.common.configurations import written_name
-from steelyard_eval.result.sentences.shared import ANALYZERS, OF_FORMULA
+from steelyard_eval.result.sentences import ANALYZERS
 
 
 @dataclass(frozen=True)
@@ -73,4 +73,4 @@ def analysis_notes(config: SearchConfig, keyword: str) -> list[str]:
     """What the index of another engine has to do for each option of the keywords that is not the default."""
     changed = written_name(config).rstrip("]").partition("[")[2].split(", ")
     options = [(each, each.partition("=")[0]) for each in changed if each.startswith(f"{keyword}.")]
-    return [f"{each}: {ANALYZERS.get(name, OF_FORMULA)}" for each, name in options]
+    return [f"{each}: {ANALYZERS.get(name, ANALYZERS[keyword])}" for each, name in options]

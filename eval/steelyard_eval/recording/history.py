@@ -17,8 +17,7 @@ from steelyard_eval.datasets.dataset import MAX_IDS, changed_ids
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.paired import paired
 from steelyard_eval.recording.saved_runs import SavedRun, find_run, load_runs, parts_of, states_of
-from steelyard_eval.result.sentences import say
-from steelyard_eval.result.sentences.headings import VERDICTS
+from steelyard_eval.result.sentences import VERDICTS, say
 from steelyard_eval.result.structs import Fact, Message
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard_eval.common.formatting import TOO_FEW, interval, number
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA, normal_interval
-from steelyard_eval.result.sentences import heading
-from steelyard_eval.result.sentences.headings import VERDICTS
+from steelyard_eval.result.sentences import VERDICTS, heading
 from steelyard_eval.result.structs import Estimate, Result, Row, Table
 from steelyard_eval.views.drawing import plots
 from steelyard_eval.views.drawing.plots import Span, spans

@@ -6,8 +6,19 @@ from functools import partial
 from typing import Any
 
 from steelyard_eval.common.formatting import MISSING, interval, number, p_value
-from steelyard_eval.result.sentences import FORMS, HEADINGS, heading, say
-from steelyard_eval.result.sentences.headings import BASELINE, CELLS, CHOSEN, DETAILS, TODAY, TUNED, VERDICTS
+from steelyard_eval.result.sentences import (
+    BASELINE,
+    CELLS,
+    CHOSEN,
+    DETAILS,
+    FORMS,
+    HEADINGS,
+    TODAY,
+    TUNED,
+    VERDICTS,
+    heading,
+    say,
+)  # fmt: skip
 from steelyard_eval.result.structs import Cell, Estimate, Fact, Result, Row
 
 MAX_ROWS = 8

@@ -5,8 +5,7 @@ import shlex
 from steelyard.base.errors import visible
 from steelyard_eval.common.console import INDENT, brief, folded, grid, step_text, with_colours, wrapped
 from steelyard_eval.common.formatting import MISSING
-from steelyard_eval.result.sentences import heading, say
-from steelyard_eval.result.sentences.headings import VERDICTS
+from steelyard_eval.result.sentences import VERDICTS, heading, say
 from steelyard_eval.result.structs import Result
 from steelyard_eval.views.sheets import Sheet, facts_of, sheets
 

@@ -172,7 +172,7 @@ class TestSeveralModels:
         weights = tmp_path / "weights.json"
         find_system("echovault").config(None, model, {}).save(weights)
         notes = found("search", both, "rotate keys", "--weights", weights)["notes"]
-        remedies = [f"steelyard index {data} {both} --embedder {add}", f"steelyard recommend {data} --embedder api"]
+        remedies = f"index {data} {both} --embedder {add}", f"recommend {data} --embedder api"
         (said,) = [note for note in notes if f"'{model}'" in note]
         assert [remedy in said for remedy in remedies] == [bool(add)] * 2
 

@@ -1,20 +1,22 @@
-"""Every sentence about a result, and no other place: one namespace of keys.
+"""Every sentence about a result, and no other place: one namespace of keys, read from the files beside this one.
 
 A template stands under a key. ``{fact}`` is a fact, ``{fact:form}`` one in a form of `FORMS`, or for ``clause`` the
 sentence whose key it is, with the same facts; a part in ``<< >>`` is left out where a fact in it is not known, and
 one in ``<<?fact: >>`` where that fact is not true. Forms are how facts look: numbers, intervals, odds, names.
+``{@key}`` is the text of that key in the same file: a fragment, or another sentence.
 """
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib.resources import files
 from typing import Any
 
 from steelyard.base.errors import visible
 from steelyard_eval.common.console import brief, cut
 from steelyard_eval.common.formatting import clip, counted, in_range, number, tells
-from steelyard_eval.result.sentences import gate, headings, learn, recommend, report, shared
 from steelyard_eval.result.structs import Estimate, Fact, Message
 
 COARSE_ODDS = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
@@ -157,10 +159,12 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
 
 _IF = re.compile(r"\?(\w+):")
 _PART, _FACT = re.compile(r"<<(.*?)>>", re.DOTALL), re.compile(r"\{(\w+)(?::(\w+))?\}")
+_INCLUDED = re.compile(r"\{@(\w+)\}")
+FILES = ("shared", "recommend", "gate", "learn", "report", "headings")
 
 
-def _joined(*tables: Mapping[str, str]) -> dict[str, str]:
-    """All templates; ValueError where a key stands twice."""
+def _merged(tables: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """One table of several; ValueError where a key stands twice."""
     made: dict[str, str] = {}
     for table in tables:
         if twice := made.keys() & table.keys():
@@ -169,18 +173,39 @@ def _joined(*tables: Mapping[str, str]) -> dict[str, str]:
     return made
 
 
-SENTENCES = _joined(shared.SENTENCES, recommend.SENTENCES, gate.SENTENCES, learn.SENTENCES)
-HEADINGS = _joined(
-    report.REPORT,
-    report.FIGURES,
-    headings.LATEX,
-    headings.TITLES,
-    headings.COLUMNS,
-    headings.LEGENDS,
-    headings.ABOUT,
-    gate.HEADINGS,
-    learn.HEADINGS,
+def _read(name: str) -> dict[str, Any]:
+    """The tables of a file, with the texts that others include in their place."""
+    tables = tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text("utf-8"))
+    texts = _merged(tables.get(kind, {}) for kind in ("fragments", "sentences"))
+
+    def whole(text: str) -> str:
+        return _INCLUDED.sub(lambda included: whole(texts[included[1]]), text)
+
+    for table in tables.values():
+        if isinstance(table, dict):
+            table |= {key: whole(text) for key, text in table.items()}
+    return tables
+
+
+_TABLES = {name: _read(name) for name in FILES}
+
+
+SENTENCES, HEADINGS, CELLS = (
+    _merged(tables.get(kind, {}) for tables in _TABLES.values()) for kind in ("sentences", "headings", "cells")
 )
+"""How the cells of a column look, where numbers have not three decimals."""
+DETAILS = frozenset(key for tables in _TABLES.values() for key in tables.get("details", ()))
+"""Tables that a report has, and that are too much for a terminal."""
+VERDICTS: dict[str, str] = _TABLES["headings"]["verdicts"]
+"""The verdicts of a test in words."""
+METHOD: dict[str, str] = _TABLES["report"]["method"]
+"""How it was measured, by the terms of a report; a term without a fact that it names is left out."""
+GLOSSARY: dict[str, str] = _TABLES["report"]["glossary"]
+"""What columns mean, by their keys, in words for people who dislike statistics."""
+ANALYZERS: dict[str, str] = _TABLES["shared"]["analyzers"]
+"""How other engines split words as the options of bm25 do; its other options are numbers of its formula."""
+CHOSEN, TODAY, BASELINE, TUNED = "chosen", "today", "baseline", "in-sample"
+"""How tables mark rows: of what was chosen, of what is used today or others are tested against, of what was tuned."""
 
 
 def say(message: Message) -> str:

@@ -10,8 +10,7 @@ from steelyard_eval.common.formatting import MISSING, clip, number
 from steelyard_eval.measures.metrics import meaning
 from steelyard_eval.measures.paired import DRAWS, EXTRA_QUERY_RMS, MARGIN
 from steelyard_eval.measures.spread import ALPHA
-from steelyard_eval.result.sentences import HEADINGS, dialect, filled, heading, say
-from steelyard_eval.result.sentences.report import GLOSSARY, METHOD
+from steelyard_eval.result.sentences import GLOSSARY, HEADINGS, METHOD, dialect, filled, heading, say
 from steelyard_eval.result.structs import Fact, QueryRow, Result
 from steelyard_eval.views.drawing.canvas import Chart, picture
 from steelyard_eval.views.figures import difference_rows, differences, figures, two_sides
@@ -110,7 +109,7 @@ def facts(result: Result) -> tuple[tuple[str, str], ...]:
     counts = {"entries": data.entries, "queries": data.queries, "judged": data.judged, "limit": about.limit}
     known = {name: number(count, 0) for name, count in counts.items() if count is not None}
     clock = "" if data.as_of in (None, UNDATED) else data.as_of
-    known |= {"split": about.split, "model": about.model, "as_of": clock, "licence": data.licence}
+    known |= {"split": about.split, "model": about.model, "as_of": clock, "licence": data.licence or ""}
     if data.set_apart:
         known["set_apart"] = heading("apart", {"count": data.set_apart})
     return tuple((heading(f"fact_{name}"), value) for name, value in known.items() if value)
