@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from steelyard_eval.extensions.endpoints.http_search import HttpSearch
     from steelyard_eval.extensions.endpoints.mcp_search import McpSearch
     from steelyard_eval.workbench import Workbench, demo, load
+    from steelyard_eval.workbench.retriever import as_retriever
     from steelyard_eval.workbench.transformer import as_transformer
 
 _MODULES = {
     "Workbench": "workbench",
+    "as_retriever": "workbench.retriever",
     "as_transformer": "workbench.transformer",
     "demo": "workbench",
     "load": "workbench",
@@ -54,6 +56,7 @@ __all__ = [
     "SteelyardError",
     "VaultError",
     "Workbench",
+    "as_retriever",
     "as_transformer",
     "demo",
     "load",
