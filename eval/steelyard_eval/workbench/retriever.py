@@ -6,6 +6,7 @@ that annotations are not postponed here.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from steelyard.memory.text import content
 from steelyard.stores.sqlite import Vault
 from steelyard_eval.vaults.read import OpenVault, RankedBy, record_of
 
-Find = Callable[[str, int | None], list[tuple[str, str, float | None, dict[str, Any]]]]
-"""From a text and a number of results (None: the configuration's) to id, text, score and metadata of each."""
+Found = list[tuple[str, str, float | None, dict[str, Any]]]
+"""Id, text, score and metadata of each result, best first."""
+Find = Callable[[str, int | None], Found]
+"""From a text and a number of results, None for the usual one."""
 
 
 def as_retriever(
@@ -44,16 +47,13 @@ def as_retriever(
         raise ConfigError(f"unknown framework {quote(framework)}{nearest(framework, FRAMEWORKS)}; valid: {valid}")
     package, make = FRAMEWORKS[framework]
     by = RankedBy("", "", weights) if isinstance(weights, SearchConfig) else RankedBy.of(str(weights))
-    opened = OpenVault(str(vault) if isinstance(vault, Path) else vault, (), by)
+    opened = OpenVault(str(vault) if isinstance(vault, Path) else vault, (), by, None, None)
 
-    def find(text: str, most: int | None) -> list[tuple[str, str, float | None, dict[str, Any]]]:
+    def find(text: str, most: int | None) -> Found:
         with opened.snapshot():
             hits = opened.searcher(limit if most is None else most).search(text).hits
-        records = [record_of(hit.entry) for hit in hits]
-        return [
-            (str(record.pop("id")), str(record.pop("text", "")) or content(hit.entry), hit.score, record)
-            for hit, record in zip(hits, records, strict=True)
-        ]
+        found = [(hit.entry, hit.score, record_of(replace(hit.entry, text=""))) for hit in hits]
+        return [(entry.id, entry.text or content(entry), score, fields) for entry, score, fields in found]
 
     try:
         return make(find)
