@@ -14,7 +14,7 @@ from pathlib import Path
 
 from steelyard.base.errors import MASK, PATH_WIDTH, ConfigError, DataError, quote, visible
 from steelyard.base.fields import format_time
-from steelyard.base.files import canonical, read_text, regular_target, write_text
+from steelyard.base.files import canonical, regular_target, write_text
 from steelyard.config import read_json
 from steelyard_eval.cli.workflow import GITLAB, named, recorded, remedy, usual_workflow, workflow_text
 from steelyard_eval.common import extension
@@ -117,7 +117,7 @@ def start(
             )
     if workflow.exists():
         files[workflow] = False
-        if workflow.name == GITLAB and "steelyard gate" not in read_text(workflow):
+        if workflow.name == GITLAB and b"steelyard gate" not in workflow.read_bytes():
             other = usual_workflow(_top(), "relevance")
             notices.append(f"add --workflow {other}, and include that file in {workflow}, which runs no gate")
     elif source:

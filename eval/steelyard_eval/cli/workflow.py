@@ -19,7 +19,7 @@ from urllib.request import url2pathname
 
 from steelyard import __version__
 from steelyard.base.errors import PATH_WIDTH, ConfigError, quote, visible
-from steelyard.base.files import open_regular, read_text
+from steelyard.base.files import open_regular
 from steelyard_eval.recording.next_steps import shell_word
 
 GITLAB = ".gitlab-ci.yml"
@@ -107,7 +107,7 @@ def remedy(place: Path) -> str:
 def usual_workflow(top: Path, name: str = "") -> Path:
     """Where a workflow belongs: GitLab's place if the repository has GitLab's file, or a remote at such a host."""
     config = top / ".git" / "config"
-    remote = re.search(r"^\s*url\s*=.*gitlab", read_text(config), re.M | re.I) if config.is_file() else None
+    remote = re.search(rb"^\s*url\s*=.*gitlab", config.read_bytes(), re.M | re.I) if config.is_file() else None
     if remote or (top / GITLAB).exists():
         return Path(f"{name}{GITLAB}")
     return Path(".github/workflows", f"{name or 'relevance'}.yml")

@@ -7,9 +7,11 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.base.errors import EmbedderError
 from steelyard.embedders.embed import BATCH, LAYER_RECIPES, CachedEmbedder, Kind, RecordedEmbedder, Vectors, unit
 from steelyard.memory.text import render
 from steelyard_eval.common.console import LOGGER
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.dataset import Dataset
 
 ALIASES = {"minilm": "all-MiniLM-L6-v2"}
@@ -25,12 +27,19 @@ class CompletedEmbedder(CachedEmbedder):
     def __init__(self, opened: CachedEmbedder, known: RecordedEmbedder, recipe: str | None) -> None:
         vars(self).update(vars(opened), recipe=recipe)
         self._known = {text: row for text, row in known.vectors.items() if row.any()}
+        self._size = len(next(iter(self._known.values())))
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
-        """See Embedder.embed."""
+        """See Embedder.embed; EmbedderError, too, for a model that is not that of the data set."""
         asked = [text for text in texts if kind == "query" or text not in self._known]
-        found = {**self._known, **dict(zip(asked, super().embed(asked, kind), strict=True))}
-        return unit(np.array([found[text] for text in texts], dtype=np.float32))
+        found = dict(zip(asked, super().embed(asked, kind), strict=True))
+        if {len(row) for row in found.values()} - {self._size}:
+            raise EmbedderError(
+                f"{self.model} is another model than that of the data set's vectors, which have dimension "
+                f"{self._size}; name theirs, or take their file out of the data set"
+            )
+        rows = [found[text] if text in found else self._known[text] for text in texts]
+        return unit(np.array(rows, dtype=np.float32))
 
 
 def completed(dataset: Dataset, opened: CachedEmbedder, recipe: str | None = None) -> CachedEmbedder:
@@ -41,11 +50,14 @@ def completed(dataset: Dataset, opened: CachedEmbedder, recipe: str | None = Non
     own = re.sub(r"[^\w.-]+", "-", opened.model.rpartition("/")[2])
     name = next((one for one in (own, ALIASES.get(own, "")) if (one, "text") in dataset.vectors), "")
     rows = dataset.vectors[name, "text"] if name and name not in dataset.query_vectors else None
+    rows = None if rows is None or not rows.any() else rows
     if "/" in opened.model:  # somebody else's machine
         new = len(dataset.entries) if rows is None else int((~rows.any(axis=1)).sum())
         calls = ceil(new / BATCH) + ceil(len(dataset.queries) / BATCH)
-        most = f"at most {new} of {len(dataset.entries)} entries and {len(dataset.queries)} queries"
-        LOGGER.info(f"{opened.model} embeds {most}, about {calls} calls; what it embedded before costs nothing")
+        asked = counted(len(dataset.queries), "query", "queries")
+        most = f"at most {new} of {counted(len(dataset.entries), 'entry', 'entries')} and {asked}"
+        told = f"{opened.model} embeds {most}, by about {counted(calls, 'call')}"
+        LOGGER.info(f"{told}; what it embedded before costs nothing")
     return opened if rows is None else CompletedEmbedder(opened, recorded(dataset, name), recipe)
 
 
