@@ -54,10 +54,9 @@ def completed(dataset: Dataset, opened: CachedEmbedder, recipe: str | None = Non
     if "/" in opened.model:  # somebody else's machine
         new = len(dataset.entries) if rows is None else int((~rows.any(axis=1)).sum())
         calls = ceil(new / BATCH) + ceil(len(dataset.queries) / BATCH)
-        asked = counted(len(dataset.queries), "query", "queries")
-        most = f"at most {new} of {counted(len(dataset.entries), 'entry', 'entries')} and {asked}"
-        told = f"{opened.model} embeds {most}, by about {counted(calls, 'call')}"
-        LOGGER.info(f"{told}; what it embedded before costs nothing")
+        queries = counted(len(dataset.queries), "query", "queries")
+        most = f"{new} of {len(dataset.entries)} entries and {queries} in {counted(calls, 'call')}"
+        LOGGER.info(f"{opened.model} embeds {most} at most")  # fewer where the cache has some
     return opened if rows is None else CompletedEmbedder(opened, recorded(dataset, name), recipe)
 
 

@@ -58,8 +58,9 @@ def as_retriever(
     try:
         return make(find)
     except ModuleNotFoundError:
-        what = f"a retriever of {framework} needs {package}, not installed here"
-        raise MachineError(f"{what}; run pip install {package}") from None
+        raise MachineError(
+            f"a retriever of {framework} needs {package}, not installed here; run pip install {package}"
+        ) from None
 
 
 def _langchain(find: Find) -> object:

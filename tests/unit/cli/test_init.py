@@ -145,12 +145,6 @@ class TestInit:
         with pytest.raises(ConfigError, match="a workflow cannot contain"):
             start()
 
-    @pytest.mark.skipif(not os.environ.get("ACTIONLINT"), reason="ACTIONLINT names no actionlint")
-    def test_actionlint_finds_nothing(self, folder):
-        (path,) = (one for one in start().written if one.endswith("relevance.yml"))
-        ended = subprocess.run([*os.environ["ACTIONLINT"].split(), path], capture_output=True, text=True)
-        assert ended.returncode == 0, ended.stdout
-
     @pytest.mark.parametrize(("name", "told"), [("mine", 0), ("../mine", 1), ("{here}/mine", 1)])
     def test_a_folder_that_github_does_not_have_is_told(self, name, told, tmp_path, monkeypatch):
         """A workflow is read at the top of a repository, elsewhere than here."""

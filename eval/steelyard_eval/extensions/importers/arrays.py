@@ -136,8 +136,8 @@ def arrays_of(imported: Imported, entries: list[Entry]) -> dict[str, NDArray[np.
         missing = int((~matrix.any(axis=1)).sum())
         imported.note(missing, "entry has", rest + "vector search does not", "entries have")
         imported.notes.append(
-            f"to embed queries by the model of the vectors, set EMBEDDING_MODEL={name} and add --embedder api; "
-            "if that is not its name, import with --set model=NAME"
+            f"EMBEDDING_MODEL={name} and --embedder api embed queries by the model of these vectors; if another made "
+            "them, add --set model=NAME"
         )
     return arrays
 
