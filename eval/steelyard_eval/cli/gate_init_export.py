@@ -104,13 +104,13 @@ def init(
     *,
     current: str | None = None,
     baseline: str = "reports/baseline.json",
-    workflow: str = ".github/workflows/relevance.yml",
+    workflow: str = "",
     embedder: str = "auto",
     sampled: Literal["all", "random", "log", "failing", "duel", "by hand"] | None = None,
     pool: str | None = None,
     install: str = "",
 ) -> None:
-    """Write a first baseline, and a workflow that gates pull requests.
+    """Write a first baseline, and a workflow for GitHub or GitLab that gates pull requests.
 
     The default DATASET is the only data set in or below the working directory. init writes dataset.json, a first
     baseline and a workflow. It keeps files that exist, and adds only --sampled and --pool to dataset.json.
@@ -119,7 +119,7 @@ def init(
     ----------
     current: What you use today (default: search-weights.json, else the system in dataset.json, else bm25).
     baseline: Baseline file, which you commit.
-    workflow: Workflow file for GitHub Actions.
+    workflow: Workflow file (default: .gitlab-ci.yml if GitLab has the repository, else a workflow for GitHub).
     sampled: How the labelled queries were selected, if dataset.json does not say so.
     pool: Labelled results: "complete", or the contenders whose top 10 were labelled, separated by commas.
     install: Package for the workflow: git+https://...@COMMIT, a file by https with #sha256=..., or a path here.
@@ -135,7 +135,7 @@ def init(
     if pool is not None:
         judged = JudgedPool() if pool == COMPLETE else JudgedPool(tuple(separated([pool])), 10)
     started = start(
-        dataset, current, baseline=Path(baseline), workflow=Path(workflow), embedder=embedder,
+        dataset, current, baseline=Path(baseline), workflow=workflow, embedder=embedder,
         sampled=sampled or "", pool=judged, install=install,
     )  # fmt: skip
     put(vars(started), str(started))

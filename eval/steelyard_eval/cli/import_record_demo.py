@@ -40,7 +40,7 @@ def import_(
     ----------
     kind: Kind of store, if import does not recognise it; see --list.
     map_: FIELD=COLUMN: read this field of entries from this column or key, such as text=content.
-    set_: sql=SELECT: select the rows of an SQLite file to import as entries.
+    set_: sql=SELECT: select the rows of an SQLite file to import as entries. model=NAME: name the vectors' model.
     list_: List the kinds, and where each program keeps its store.
 
     Examples

@@ -16,7 +16,7 @@ from steelyard.base.errors import MASK, PATH_WIDTH, ConfigError, DataError, quot
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
 from steelyard.config import read_json
-from steelyard_eval.cli.workflow import RULE, named, recorded, workflow_text
+from steelyard_eval.cli.workflow import GITLAB, named, recorded, remedy, usual_workflow, workflow_text
 from steelyard_eval.common import extension
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.list_contenders import ListContender
@@ -35,7 +35,6 @@ from steelyard_eval.recording.next_steps import shell_word
 from steelyard_eval.recording.provenance import tuned_on_dataset
 from steelyard_eval.recording.workspace import embedder_of
 
-WORKFLOW = Path(".github/workflows/relevance.yml")
 WEIGHTS = Path("search-weights.json")
 _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 """Paths that mean nothing else in a workflow."""
@@ -62,7 +61,7 @@ class InitResult:
         lines += [f"written: {path}" for path in self.written] + [f"kept: {path}" for path in self.kept]
         lines += [f"note: {notice}" for notice in self.notices]
         lines += [f"commit what the gate reads: {shlex.join(['git', 'add', *self.needed])}"]
-        then = "The workflow then gates every pull request on GitHub; here" if self.gates else "next"
+        then = "The workflow then gates every pull request; here" if self.gates else "next"
         return "\n".join([*lines, f"{then}: {self.command}"])
 
 
@@ -71,7 +70,7 @@ def start(
     current: Given | None = None,
     *,
     baseline: Path = BASELINE,
-    workflow: Path = WORKFLOW,
+    workflow: str | Path = "",
     embedder: str = "auto",
     sampled: str = "",
     pool: JudgedPool | None = None,
@@ -87,6 +86,7 @@ def start(
     place = find_dataset(Path()) if folder is None else Path(folder)
     asked, source = _asked(current), named(install) if install else recorded()
     _check_paths(place, baseline, current)
+    workflow = Path(workflow or usual_workflow(_top()))
     for path in (place / MANIFEST, baseline, workflow):
         regular_target(path)
     files = {place / MANIFEST: _describe(place, sampled, pool)}  # whether it was written
@@ -115,18 +115,22 @@ def start(
             notices.append(
                 f"{baseline} is kept, and gates nothing else; for {quote(label)} in its place: {instead}"
             )
-    if workflow.exists() or source:
-        files[workflow] = not workflow.exists()
+    if workflow.exists():
+        files[workflow] = False
+        if workflow.name == GITLAB and b"steelyard gate" not in workflow.read_bytes():
+            other = usual_workflow(_top(), "relevance")
+            notices.append(f"add --workflow {other}, and include that file in {workflow}, which runs no gate")
+    elif source:
+        files[workflow] = True
+        write_text(workflow, workflow_text(workflow, place, baseline, source, embedder, asked))
     else:
-        told = "no workflow is written, as nothing says where GitHub has this steelyard from"
-        notices.append(f"{told}: run it again with --install; {RULE}")
-    if source and files[workflow]:
-        write_text(workflow, workflow_text(place, baseline, source, embedder, asked))
+        notices.append(remedy(place))
     gated_by = Gate.of(dataset, baseline).needed().contenders
     own = [Path(one.written) for one in gated_by if one.kind in FILES.values()]
     log = dataset.feedback
     unread = [place / JUDGMENTS, *place.glob("*.bak"), *([log] if log and not holds_hash(place, log.name) else [])]
-    there = [workflow] if workflow in files else []
+    vendored = [Path(source)] if source and Path(source).exists() else []
+    there = [workflow, *vendored] if workflow in files else []
     needed = [shell_word(path) for path in (place, *own, baseline, *there)]
     needed += [f":!{shell_word(path)}" for path in unread if path.exists()]
     written, kept = ([str(path) for path, new in files.items() if new is wanted] for wanted in (True, False))
@@ -135,15 +139,20 @@ def start(
     )
 
 
-def _misplaced(place: Path) -> Iterator[str]:
-    """What keeps GitHub from running the workflow, which it reads at the top of a repository alone."""
+def _top() -> Path:
+    """The repository that the working directory is in, else that directory."""
     here = Path.cwd()
-    top = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
-    if top != here:
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def _misplaced(place: Path) -> Iterator[str]:
+    """What keeps a workflow from running, as it is read at the top of a repository alone."""
+    top = _top()
+    if top != Path.cwd():
         where = quote(str(top), PATH_WIDTH)
-        yield f"GitHub runs only workflows at the top of a repository; run steelyard init there, in {where}"
+        yield f"workflows run only at the top of a repository; run steelyard init there, in {where}"
     if not place.resolve().is_relative_to(top) or place.is_absolute():
-        yield f"the workflow names {shell_word(place)}, which GitHub lacks; name a folder of the repository"
+        yield f"the workflow names {shell_word(place)}, which its host lacks; name a folder of the repository"
 
 
 def _check_own(old: Baseline, gate: Gate) -> None:
@@ -153,7 +162,7 @@ def _check_own(old: Baseline, gate: Gate) -> None:
         other = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "other"
         raise ConfigError(
             f"{shell_word(gate.path)} gates {quote(old.dataset)}, not {quote(name)}; to gate both, "
-            f"add --baseline {BASELINE.with_stem(f'baseline.{other}')} --workflow {WORKFLOW.with_stem(other)}"
+            f"add --baseline {BASELINE.with_stem(f'baseline.{other}')} --workflow {usual_workflow(_top(), other)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The workflow that `steelyard init` writes.
+"""The workflow that `steelyard init` writes, for GitHub or GitLab.
 
 It installs this very package: by its origin and hash, and never by a name alone. Whoever owns a name in an index
 decides what is installed by it, and nobody here owns one. Origins are those that pip records (direct_url.json,
@@ -9,17 +9,21 @@ another machine could use, so `--install` is asked for.
 import json
 import re
 import shlex
+from contextlib import suppress
 from hashlib import sha256
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, quote
+from steelyard import __version__
+from steelyard.base.errors import PATH_WIDTH, ConfigError, quote, visible
 from steelyard.base.files import open_regular
 from steelyard_eval.recording.next_steps import shell_word
 
-TEMPLATE = "relevance.yml.txt"
+GITLAB = ".gitlab-ci.yml"
+"""What GitLab runs; the names of files that it includes end so, too."""
 EXTRAS = {"minilm-int8": "[onnx]", "minilm": "[minilm]", "wordllama": "[wordllama]", "api": "[api]"}
 _SAFE = r"[\w.~/:@%+-]+"
 _ORIGIN = re.compile(
@@ -66,14 +70,16 @@ def _holds_user(origin: str) -> bool:
     return "@" in urlsplit(origin.removeprefix("git+")).netloc
 
 
+def _origin() -> Any:  # noqa: ANN401 -- whatever JSON the file held
+    """What pip recorded of where this Steelyard came from; None where it recorded nothing."""
+    with suppress(metadata.PackageNotFoundError, ValueError):
+        return json.loads(metadata.distribution("steelyard").read_text("direct_url.json") or "null")
+
+
 def recorded() -> str:
     """What is installed here, by its origin; empty where no other machine could install the same from there."""
     text = ""
-    try:
-        origin: Any = json.loads(metadata.distribution("steelyard").read_text("direct_url.json") or "null")
-    except (metadata.PackageNotFoundError, ValueError):
-        return ""
-    match origin:
+    match _origin():
         case {"subdirectory": _}:
             return ""
         case {"url": url, "vcs_info": {"vcs": "git", "commit_id": commit}}:
@@ -85,12 +91,37 @@ def recorded() -> str:
     return text if _ORIGIN.fullmatch(text) and not _holds_user(text) else ""
 
 
-def workflow_text(dataset: Path, baseline: Path, source: str, embedder: str = "auto", requested: str = "") -> str:
+def remedy(place: Path) -> str:
+    """What to run where no origin is recorded: it makes a wheel of what is installed here."""
+    match _origin():
+        case {"url": str(url)} if url.startswith("file://"):
+            source = url2pathname(urlsplit(url).path)
+        case _:
+            source = "FOLDER_OF_STEELYARD"
+    wheel = f"vendor/steelyard-{__version__}-py3-none-any.whl"
+    build = shlex.join(["pip", "wheel", "--no-deps", "--wheel-dir", "vendor", visible(source)])
+    again = shlex.join(["steelyard", "init", shell_word(place), "--install", wheel])
+    return f"to get a workflow, run: {build} && {again}; a workflow installs Steelyard from a file or an address"
+
+
+def usual_workflow(top: Path, name: str = "") -> Path:
+    """Where a workflow belongs: GitLab's place if the repository has GitLab's file, or a remote at such a host."""
+    config = top / ".git" / "config"
+    remote = re.search(rb"^\s*url\s*=.*gitlab", config.read_bytes(), re.M | re.I) if config.is_file() else None
+    if remote or (top / GITLAB).exists():
+        return Path(f"{name}{GITLAB}")
+    return Path(".github/workflows", f"{name or 'relevance'}.yml")
+
+
+def workflow_text(
+    workflow: Path, dataset: Path, baseline: Path, source: str, embedder: str = "auto", requested: str = ""
+) -> str:
     """The workflow that gates every pull request: it installs `source` and asks the endpoint `requested`."""
-    text = resources.files("steelyard_eval.cli").joinpath(TEMPLATE).read_text(encoding="utf-8")
+    template = "gitlab-ci.yml.txt" if workflow.name.endswith(GITLAB) else "relevance.yml.txt"
+    text = resources.files("steelyard_eval.cli").joinpath(template).read_text(encoding="utf-8")
     words = [*([requested] if requested else []), *(["--embedder", embedder] if embedder == "api" else [])]
     values = {
-        "INSTALL": f"\n{' ' * 10}".join(installing(source, EXTRAS.get("api" if requested else embedder, ""))),
+        "INSTALL": " && ".join(installing(source, EXTRAS.get("api" if requested else embedder, ""))),
         "DATASET": shlex.join([shell_word(dataset), *words]),
         "BASELINE": shlex.quote(shell_word(baseline)),
     }

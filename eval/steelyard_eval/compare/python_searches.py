@@ -1,10 +1,12 @@
 """What searches in Python are, and what they answer: ids, pairs, or documents of other libraries.
 
-LangChain has `invoke` (and `get_relevant_documents` before), LlamaIndex `retrieve`. Nothing of them is imported.
+LangChain has `invoke` (and `get_relevant_documents` before), LlamaIndex `retrieve`, Haystack `run(query=...)`.
+Nothing of them is imported.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -100,11 +102,14 @@ class Retrieving(Protocol):
 
 
 def search_of(given: object) -> Callable[[Query], Any] | None:
-    """The search of a retriever, for the text of a query; None for what has none of `METHODS`."""
-    name = next((name for name in METHODS if callable(getattr(given, name, None))), None)
-    if name is None or isinstance(given, type):
-        return None
-    return by_text(getattr(given, name))
+    """The search of a retriever, for the text of a query; None for what has none of `METHODS`, nor Haystack's."""
+    methods = [getattr(given, name, None) for name in METHODS]
+    if (search := next(filter(callable, methods), None)) is not None:
+        return by_text(search)
+    run = getattr(given, "run", None)
+    if callable(run) and "query" in inspect.signature(run).parameters:
+        return lambda query: run(query=query.text)
+    return None
 
 
 def by_text(search: Callable[..., Any]) -> Callable[[Query], Any]:

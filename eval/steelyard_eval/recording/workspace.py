@@ -9,9 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from multiprocessing import get_context
 
-import numpy as np
-from numpy.typing import NDArray
-
 from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, quote
 from steelyard.config import SearchConfig, open_reranker, requested_reranker
 from steelyard.embedders import embed
@@ -29,6 +26,7 @@ from steelyard_eval.common.configurations import split_label
 from steelyard_eval.common.console import bar
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.manifest import EMBEDDERS
+from steelyard_eval.datasets.vectors import completed, recorded
 from steelyard_eval.recording.replay import only
 
 NUMBERS = 20_000_000
@@ -215,7 +213,7 @@ def choose_embedder(dataset: Dataset, requested: str) -> Embedder | None:
     if kind not in EMBEDDERS or (model and kind != "recorded"):
         raise ConfigError(f"unknown embedder {quote(requested)}; valid: {', '.join(EMBEDDERS)}")
     if kind in embed.KINDS:
-        return embed.open_embedder(kind, os.environ)
+        return completed(dataset, embed.open_embedder(kind, os.environ), dataset.recipe)
     if kind == "none":
         return None
     models = sorted(each for each in dataset.query_vectors if (each, "text") in dataset.vectors)
@@ -235,20 +233,6 @@ def choose_embedder(dataset: Dataset, requested: str) -> Embedder | None:
         if kind == "lsa":
             raise
         return None  # auto: too few texts to fit on, keywords are what there is
-
-
-def recorded(dataset: Dataset, model: str) -> RecordedEmbedder:
-    """The recorded vectors of one model by text: entries by the template, layers, and queries."""
-    vectors: dict[str, NDArray[np.float16]] = {}
-    for query, row in zip(dataset.queries, dataset.query_vectors[model], strict=True):
-        vectors.setdefault(query.text, row)
-    for layer, recipe in (*embed.LAYER_RECIPES.items(), ("text", dataset.recipe)):
-        rows = dataset.vectors.get((model, layer))
-        for entry, row in zip(dataset.entries, rows, strict=True) if rows is not None else ():
-            text = render(recipe, entry)
-            if text not in vectors or not vectors[text].any():  # a layer that is absent has a row of zeros
-                vectors[text] = row
-    return RecordedEmbedder(model, dataset.recipe, vectors)
 
 
 def embedder_of(dataset: Dataset, requested: str, named: Sequence[str | None]) -> str:

@@ -99,17 +99,22 @@ def open_searcher(
 
 
 class OpenVault:
-    """A vault file that is searched again and again, by several threads; `search` sees a single state of it.
+    """A vault that is searched again and again, by several threads; `search` sees a single state of it.
 
-    The caller may see `scopes`; `by` ranks, and `explore` is interleaved; `hnsw` is that of `open_vault`.
+    The caller may see `scopes`; `by` ranks, and `explore` is interleaved; `ef` is the `hnsw` of `open_vault`.
     """
 
     def __init__(
-        self, path: str, scopes: Sequence[str], by: RankedBy, explore: Explored | None, hnsw: int | None = None
+        self,
+        vault: str | Vault,
+        scopes: Sequence[str],
+        by: RankedBy,
+        explore: Explored | None,
+        ef: int | None = None,
     ) -> None:
         self._by, self._explore = by, explore
         with ExitStack() as stack:
-            self.file = stack.enter_context(open_vault(path, hnsw=hnsw))
+            self.file = stack.enter_context(open_vault(vault, hnsw=ef)) if isinstance(vault, str) else vault
             self._seen = stack.enter_context(visible_vault(self.file, parse_scopes(scopes)))
             self._embedders = _embedders([self._seen], _model_of(by.config, [self._seen]))
             self._searchers: dict[int | None, Searcher] = {}

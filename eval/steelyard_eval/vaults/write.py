@@ -57,6 +57,7 @@ def index_dataset(
     `hnsw` for a file, and where `index_hnsw` is refused.
     """
     from steelyard_eval.datasets.groups import duplicates  # here: what only searches a vault reads no data set
+    from steelyard_eval.datasets.vectors import completed
 
     asked = _opened([embedder] if embedder else [])  # before a file is made
     entries = layered_entries(dataset.entries, layers)
@@ -65,7 +66,8 @@ def index_dataset(
     with open_vault(path, create=True) as vault:
         if hnsw:
             extension("postgres").PostgresVault.check_hnsw(vault)
-        kinds, outside = _open_all(vault, embedder, asked)
+        kinds, opened = _open_all(vault, embedder, asked)
+        outside = {kind: completed(dataset, one) for kind, one in opened.items()}
         unopened = {name: _missing(vault, name) for name in _unopened(vault, kinds, outside)}
         changed, removed = _put_entries(vault, entries, prune)
         vault.set_languages(dataset.language)

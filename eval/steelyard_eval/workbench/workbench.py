@@ -104,8 +104,7 @@ class Workbench:
 
             - the text of a system, a strategy, a weights file, a TREC run or an endpoint, as for the command;
             - a function from a query, with its `text`, to ids, best first, or to pairs of id and score;
-            - a retriever in Python, as LangChain (`invoke`, `get_relevant_documents`) or LlamaIndex (`retrieve`)
-              has them: it gets the text of a query, and returns ids, or documents that have one;
+            - a retriever of LangChain, LlamaIndex or Haystack, whose documents name entries of the data set;
             - an object with `transform(frame)`, such as a pipeline of PyTerrier: from a table with the columns
               qid, query and, where any has one, filter (JSON) to one with qid, docno and score;
             - a run in memory: a DataFrame with the columns qid, docno and score, a run of ranx, or a mapping

@@ -122,6 +122,8 @@ def test_the_python_of_the_reference_runs(page, tmp_path, monkeypatch, capsys):
 
 
 EXAMPLE = re.compile(r"```(sh|python)\n([^`]*)```\n+```output\n(.*?)```", re.DOTALL)
+PACKAGES_OF = {"frameworks": ("langchain_core", "llama_index.core", "haystack")}
+"""Page -> what its examples need; `make frameworks` installs it."""
 SHOWN = {path: found for path in PAGES if (found := EXAMPLE.findall(path.read_text("utf-8")))}
 
 
@@ -133,6 +135,8 @@ class TestPages:
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.delenv("STEELYARD_RUNS")
         shutil.copytree(ROOT / "qrels" / "starter", "mine", ignore=shutil.ignore_patterns(".steelyard"))
+        for package in PACKAGES_OF.get(path.stem, ()):
+            pytest.importorskip(package)
         for language, code, shown in SHOWN[path]:
             if language == "python":
                 exec(code, {})  # noqa: S102 -- our own page

@@ -1,6 +1,7 @@
 """What people of this field bring: retrievers, runs and tables, after the interfaces of their libraries."""
 
 import json
+import sys
 from collections import namedtuple
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ import pytest
 import steelyard_eval as sy
 from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import read
+from steelyard_eval.vaults import index_dataset
 
 CORPUS = {"m1": "rotate the keys", "m2": "brew the coffee", "m3": "retry with jitter"}
 QUERIES = {"q1": "keys", "q2": "coffee"}
@@ -67,6 +69,16 @@ class LlamaIndex:
         raise AssertionError
 
 
+class Haystack:
+    """Components have to_dict, too, which is no run; their run takes keywords."""
+
+    def run(self, *, query, top_k=None):
+        return {"documents": [Document(id=id_) for id_ in FOUND[query]]}
+
+    def to_dict(self):
+        return {"type": "InMemoryBM25Retriever"}
+
+
 def plain(text: str):
     return FOUND[text.lower()]
 
@@ -102,6 +114,7 @@ CONTENDERS = [
     LangChain(),
     OldLangChain(),
     LlamaIndex(),
+    Haystack(),
     Pipeline(),
     Run(),
     plain,
@@ -150,6 +163,23 @@ def test_a_configuration_is_a_transformer(data):
     assert back["back"].tolist() == back["bm25"].tolist()
     with pytest.raises(sy.ConfigError, match="needs the columns"):
         ours.transform(pd.DataFrame({"id": ["q1"]}))
+
+
+MODULES = [
+    ("langchain", "langchain_core.documents"),
+    ("llama_index", "llama_index.core.schema"),
+    ("haystack", "haystack"),
+]
+
+
+@pytest.mark.parametrize(("name", "module"), MODULES)
+def test_a_framework_that_is_absent_is_named(data, name, module, tmp_path, monkeypatch):
+    index_dataset(data.dataset, str(tmp_path / "v.db"), "none")
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(sy.MachineError, match="pip install"):
+        sy.as_retriever("bm25", tmp_path / "v.db", name)
+    with pytest.raises(sy.ConfigError, match="haystack"):
+        sy.as_retriever("bm25", tmp_path / "v.db", name + "s")
 
 
 PYTERRIER = ("docno", "qid", "query", ("qid", "docno", "label"))

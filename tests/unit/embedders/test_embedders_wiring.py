@@ -125,6 +125,25 @@ class TestVault:
         assert {space.model for space in holdings(indexed)} == {"openai/other"}
 
 
+def test_vectors_of_a_data_set_are_kept_and_their_model_embeds_the_rest(openai, tmp_path):
+    """The nearest entry of `which keys` is that whose recorded vector is what the endpoint answers for it."""
+    texts = ["rotate the keys", "brew coffee", "retry with jitter"]
+    about = {"text_for_embedding": "{text}", "source": {}}
+    mine = write_set(tmp_path / "mine", texts, ["which keys"], "q1 0 m2 1\n", **about)
+    rows = np.array([openai.vector("tea"), openai.vector("which keys"), [0] * 8], dtype=np.float16)
+    np.save(mine / "corpus.tiny.f16.npy", rows)
+    answer = run("compare", mine, "vector", "--metrics", "P@1", "--embedder", "api")
+    assert "1 of 3 entries" in answer.stderr
+    assert sorted(openai.texts) == ["retry with jitter", "which keys"]
+    assert "1.000 P@1" in answer.stdout
+    openai.requests.clear()
+    done("index", mine, tmp_path / "memory.db", "--embedder", "api")
+    assert "rotate the keys" not in openai.texts
+    assert len(openai.texts) == len(set(openai.texts))  # no text is asked for twice
+    np.save(mine / "corpus.tiny.f16.npy", rows[:, :3])
+    assert "dimension 3" in done("compare", mine, "vector", "--embedder", "api", code=2).stderr
+
+
 def test_another_model_of_the_environment_is_refused_before_anything_changes(openai, indexed, monkeypatch):
     before = indexed.read_bytes()
     monkeypatch.setenv("EMBEDDING_MODEL", "other")

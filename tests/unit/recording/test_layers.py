@@ -21,12 +21,12 @@ from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.vectors import recorded as recorded_vectors
 from steelyard_eval.recording.disk import load as read
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.recording.workspace import recorded as recorded_vectors
 from steelyard_eval.vaults import index_dataset, vault_embedder
 
 LAYERS = ("l0", "l1", "l2")

@@ -48,6 +48,11 @@ PROVIDERS = {
     "local": Provider(OPENAI, OLLAMA, "nomic-embed-text", FALLBACK_DIMENSION, "", "OPENAI_BASE_URL"),
 }
 """In the order of detection. `local` is any OpenAI-compatible endpoint without a key, Ollama by default."""
+NAMES = re.compile(
+    "(?P<voyage>voyage/|(?=voyage-))|(?P<openai>openai/|(?=text-embedding-))|(?P<cohere>cohere/|(?=embed-))"
+    "|(?P<local>(?:ollama|local)/)"
+)
+"""How names of models begin, by their provider; what ends in a slash is no part of the model's own name."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +102,10 @@ class ApiSettings:
 def detect(environ: Mapping[str, str]) -> ApiSettings:
     """The settings that the environment asks for.
 
-    EMBEDDING_PROVIDER names the provider; without it the first one decides whose key is set: Voyage,
-    OpenAI, Cohere; else a local endpoint without a key. EMBEDDING_MODEL names another model than the
-    provider's default, OPENAI_BASE_URL (VOYAGE_, COHERE_) another address. The default model's dimension
-    is known; of another model it is EMBEDDING_DIM.
+    EMBEDDING_MODEL names another model than the provider's default. EMBEDDING_PROVIDER names the provider; without
+    it the model's name does (`voyage-3`, `ollama/nomic-embed-text`), else the first one whose key is set: Voyage,
+    OpenAI, Cohere; else a local endpoint without a key. OPENAI_BASE_URL (VOYAGE_, COHERE_) is another address.
+    The default model's dimension is known; of another model it is EMBEDDING_DIM, else that of the first answer.
 
     >>> detect({"OPENAI_API_KEY": "sk-1"})
     ApiSettings(provider='openai', base_url='https://api.openai.com/v1', model='text-embedding-3-small', \
@@ -108,21 +113,20 @@ dimension=1536, key=***)
     >>> detect({"EMBEDDING_DIM": "384"}).dimension
     384
     """
-    provider = environ.get("EMBEDDING_PROVIDER", "").strip().lower() or _first(environ)
+    model = environ.get("EMBEDDING_MODEL", "").strip()
+    provider = environ.get("EMBEDDING_PROVIDER", "").strip().lower()
+    if not provider and (named := NAMES.match(model)):
+        provider = named.lastgroup or ""
+        own = environ.get(PROVIDERS[provider].url) and provider != "local"  # a router's models have such names
+        model = model if own else model.removeprefix(named[0])
+    provider = provider or _first(environ)
     if provider not in PROVIDERS:
         raise ConfigError(f"EMBEDDING_PROVIDER {quote(provider)} is unknown{nearest(provider, PROVIDERS)}")
     about = PROVIDERS[provider]
-    model = environ.get("EMBEDDING_MODEL", "").strip() or about.model
-    given = _dimension(environ)
-    known = model == about.model and provider != "local"
-    fallback = FALLBACK_DIMENSION if provider == "local" else None
-    return ApiSettings(
-        provider,
-        base_url_of(provider, environ),
-        model,
-        about.dimension if known else given or fallback,
-        key_of(provider, environ),
-    )
+    model = model or about.model
+    usual, given = about.dimension if model == about.model else None, _dimension(environ)
+    dimension = given if given and provider == "local" else usual or given
+    return ApiSettings(provider, base_url_of(provider, environ), model, dimension, key_of(provider, environ))
 
 
 def base_url_of(provider: str, environ: Mapping[str, str]) -> str:

@@ -127,13 +127,18 @@ def arrays_of(imported: Imported, entries: list[Entry]) -> dict[str, NDArray[np.
         if not lengths:
             imported.notes.append(f"the vectors of {quote(model)} are left out: none can be used")
             continue
-        matrix = arrays[f"corpus.{model}.f16.npy"] = np.zeros((len(entries), lengths[0][0]), dtype=np.float16)
+        name = re.sub(r"[^\w.-]+", "-", model.rpartition("/")[2])  # in which no provider and no path stands
+        matrix = arrays[f"corpus.{name}.f16.npy"] = np.zeros((len(entries), lengths[0][0]), dtype=np.float16)
         for row, half in enumerate(halves):
             if half is not None and len(half) == matrix.shape[1]:
                 matrix[row] = half
         rest = f"no usable vector of {quote(model)}, of {len(entries)} in all: keyword search finds them, "
         missing = int((~matrix.any(axis=1)).sum())
         imported.note(missing, "entry has", rest + "vector search does not", "entries have")
+        imported.notes.append(
+            f"EMBEDDING_MODEL={name} and --embedder api embed queries by the model of these vectors; for "
+            "another model, import with --set model=NAME"
+        )
     return arrays
 
 

@@ -172,7 +172,10 @@ def _read(importer: Importer, place: ForeignStore, clock: Clock, old: ForeignSto
         "source": _source(importer, place),
     }
     try:
-        return files_of(importer.read(place), about, old, clock())
+        imported = importer.read(place)
+        if place.options.model and imported.vectors:
+            imported.vectors = {place.options.model: max(imported.vectors.values(), key=len)}
+        return files_of(imported, about, old, clock())
     except BROKEN as error:
         reason = quote(f"{type(error).__name__}: {error}", 200)
         raise DataError(f"{place} is damaged, or not of the kind {importer.name} ({reason}); restore it") from None

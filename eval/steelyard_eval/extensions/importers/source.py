@@ -39,10 +39,12 @@ class Options:
     """What the user says of a source that cannot be seen in it.
 
     `columns` maps fields of an entry to columns or keys. `sql` is the query whose rows are the entries, if any.
+    `model` is what made its vectors.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     sql: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True)

@@ -60,10 +60,6 @@ def echovault(source: ForeignStore) -> Imported:
         model = {row["key"]: row["value"] for row in db.rows("meta")}.get("embedding_model")
         for row in rows:
             imported.vector(model or "echovault", row["id"], vectors.get(row["rowid"]))
-        if model is None:
-            imported.notes.append(
-                "the store does not name the model of its vectors, so queries cannot be embedded by it"
-            )
         imported.notes += db.notes()
     ids = {row["title"]: row["id"] for row in reversed(rows)} | {row["id"]: row["id"] for row in rows}
     for name in filter(source.has, GOLDEN):
