@@ -28,12 +28,14 @@ from steelyard.base.errors import (
 from steelyard_eval.common import SYSTEMS, extension
 
 if TYPE_CHECKING:
+    from steelyard_eval.candidates.fusion_tuner import FusionTuner
     from steelyard_eval.extensions.endpoints.http_search import HttpSearch
     from steelyard_eval.extensions.endpoints.mcp_search import McpSearch
     from steelyard_eval.workbench import Workbench, demo, load
     from steelyard_eval.workbench.transformer import as_transformer
 
 _MODULES = {
+    "FusionTuner": "candidates.fusion_tuner",
     "Workbench": "workbench",
     "as_transformer": "workbench.transformer",
     "demo": "workbench",
@@ -46,6 +48,7 @@ __all__ = [
     "DataError",
     "DimensionMismatchError",
     "EmbedderError",
+    "FusionTuner",
     "HttpSearch",
     "MachineError",
     "McpSearch",

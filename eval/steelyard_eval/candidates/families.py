@@ -159,14 +159,14 @@ def available(source: Source, queries: Sequence[Query], setting: Setting) -> Ava
     except ConfigError:
         return there
     further = tuple(name for name in others if np.isfinite(table.columns.get(name, np.array([]))).any())
-    known = _facts(table)
+    known = telling_facts(table)
     facts, factors = (
         tuple(text for name, text in known.items() if PRIORS[name].factor == kind) for kind in (0, 1)
     )
     return replace(there, further=further, facts=facts, factors=factors)
 
 
-def _facts(table: SignalTable) -> dict[str, str]:
+def telling_facts(table: SignalTable) -> dict[str, str]:
     """The derived signals that tell candidates apart, by name as they are written.
 
     Those that order them as another does are left out.

@@ -13,6 +13,7 @@ from steelyard import __version__
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
+from steelyard_eval.candidates.ceiling import Values, with_ceiling
 from steelyard_eval.candidates.choice_limits import Restriction
 from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.grid import LabelScorer
@@ -132,7 +133,12 @@ def recommend(
     )
     decided = decide(choice.restricted(restriction))
     result, values = result_of(decided, leaderboard(decided), timed)
-    return Recommendation(result, values, *weights_of(decided, now), not candidates.complete)
+
+    def ceiling(result: Result, values: Values) -> Result:
+        tuned = today.values[measures[0]] + decided.choice.expect.unseen
+        return with_ceiling(result, values, source, tuned)
+
+    return Recommendation(result, values, *weights_of(decided, now), not candidates.complete, ceiling=ceiling)
 
 
 def _default(source: Source) -> str:

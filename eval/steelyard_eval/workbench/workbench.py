@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from steelyard.memory.query import Query
+    from steelyard_eval.candidates.signal_frame import Framed
+    from steelyard_eval.candidates.source import Source
     from steelyard_eval.choose.recommend import Recommendation
     from steelyard_eval.common.configurations import NamedConfig
     from steelyard_eval.compare.contenders import Given, GivenMany
@@ -89,6 +91,7 @@ class Workbench:
         verify: bool = False,
         seed: int = 0,
         timed: bool = True,
+        ceiling: bool = False,
     ) -> Answered:
         """Compare contenders on the same judged queries, or without judgments how far their lists agree.
 
@@ -129,7 +132,13 @@ class Workbench:
             Seed of the tests.
         timed : bool
             Time the searches.
+        ceiling : bool
+            Also measure what a learned model over all signals would reach. It never ships. Reports and notebooks
+            always show it.
         """
+        from dataclasses import replace
+
+        from steelyard_eval.candidates.ceiling import with_ceiling
         from steelyard_eval.compare import compare
 
         given = [cast("Given", contenders), *more] if more else contenders
@@ -137,7 +146,38 @@ class Workbench:
             self.dataset, given, baseline=current, metrics=metrics, split=split, limit=limit, recording=recording,
             runs=write_runs, verify=verify, seed=seed, timed=timed, workspace=lambda: self.workspace,
         )  # fmt: skip
-        return self._kept(found)
+        if found.values and (ceiling or any(row.kind != "lists" for row in found.result.rows)):
+            found = replace(found, ceiling=lambda own, values: with_ceiling(own, values, self._source(recording)))
+        return self._kept(found.with_ceiling() if ceiling else found)
+
+    def signal_frame(self, split: str | None = None, *, recording: str | Path | None = None) -> Framed:
+        """Return (X, y, groups) of the labelled queries, for `FusionTuner` and other estimators.
+
+        X is a DataFrame with a row for each query and candidate: the columns query and entry, and one for each
+        signal, NaN where a retriever did not return the entry. y has the grades, 0 without a label. Groups are of
+        queries that vary together, for `GroupKFold`. A relevant entry that nothing returned has a row without
+        signals, so that values are those of `compare`.
+        Raises ConfigError for an unknown split, DataError for a recording that belongs to another data set.
+
+        Parameters
+        ----------
+        split : str
+            train, dev, test or all (default: the data set's choice).
+        recording : str or Path
+            Take the lists of this folder, which `record` wrote, instead of searching.
+        """
+        from steelyard_eval.candidates.signal_frame import signal_frame
+        from steelyard_eval.datasets.groups import judged
+
+        return signal_frame(self._source(recording), judged(self.dataset, self.dataset.split(split)))
+
+    def _source(self, recording: str | Path | None) -> Source:
+        from steelyard_eval.candidates.source import Source
+        from steelyard_eval.recording.replay import open_recording
+
+        if recording is None:
+            return Source.live(self.workspace)
+        return Source(self.dataset, table=open_recording(Path(recording), self.dataset), folder=Path(recording))
 
     def recommend(
         self,
@@ -154,6 +194,7 @@ class Workbench:
         target: str = "",
         latency: float | None = None,
         embedding_calls: float | None = None,
+        ceiling: bool = False,
     ) -> Recommendation:
         """Recommend the strategy and weights to use instead of what is used today, over all families or in one.
 
@@ -187,6 +228,9 @@ class Workbench:
             Choose only configurations whose median latency is at most this many milliseconds.
         embedding_calls : float
             Choose only configurations that embed at most this many of 100 queries (0: no vectors).
+        ceiling : bool
+            Also measure what a learned model over all signals would reach. It never ships. Reports and notebooks
+            always show it.
         """
         from steelyard_eval.choose.recommend import recommend
 
@@ -196,7 +240,7 @@ class Workbench:
             timed=timed, recording=recording, model_labels=judged, target=target, latency=latency,
             embedding_calls=embedding_calls, workspace=self.workspace if recording is None else None,
         )  # fmt: skip
-        return self._kept(found)
+        return self._kept(found.with_ceiling() if ceiling else found)
 
     def tune(self, strategy: Given, **options: Any) -> Recommendation:  # noqa: ANN401 -- those of `recommend`
         """Tune one strategy: `recommend` with `only`; the other parameters are those of `recommend`."""

@@ -19,6 +19,7 @@ CELLS = {
     "p_by_category": "p",
     "difference": "gain",
     "gain": "gain",
+    "above": "gain",
     "p50_ms": "hundredths",
     "p95_ms": "hundredths",
     "megabytes": "hundredths",
@@ -47,6 +48,7 @@ TITLES = {
     "title_floors": "Other floors",
     "title_stale": "Outdated entries",
     "title_layers": "Layered searches",
+    "title_ceiling": "Ceiling: a learned model, out of fold",
     "title_verification": "Check with ir_measures",
 }
 
@@ -97,6 +99,8 @@ COLUMNS = {
     "largest": "largest difference from {tool}",
     "largest_of": "of",
     "at_query": "at query",
+    "ranker": "out of fold",
+    "above": "against <<{other}>><<?tuned:tuned weights>> [95%]",
 }
 
 LEGENDS = {
@@ -110,6 +114,8 @@ LEGENDS = {
     "it.",
     "legend_layers": "How far each layered search went: queries that matched an abstract, and queries that searched "
     "all details.",
+    "legend_ceiling": "Gradient boosting over all recorded signals; each query is ranked by a model that did not see its "
+    "group. It is never chosen.",
     "legend_agreement": "RBO: how similar two lists are, 0 to 1, with most weight on the first places.",
 }
 

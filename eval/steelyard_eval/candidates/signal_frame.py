@@ -1,0 +1,124 @@
+"""Recorded signals as learners take them, (X, y, groups), and such an X as a table of the engine again.
+
+X has a row for each pair of query and candidate: the columns `query`, `entry` and one for each signal. NaN means
+that the retriever did not return the entry. The query is a column, as in XGBoost's rankers (its `qid`; XGBoost 3,
+"Learning to Rank"), so it stays with its rows when scikit-learn slices X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steelyard.base.arrays import Indices, Ints
+from steelyard.config import SearchConfig
+from steelyard.fusion import fuse, parse_strategy
+from steelyard.live.sources import identity
+from steelyard.memory.query import Query
+from steelyard.retrievers import CANDIDATE_RETRIEVERS, DEPENDENT
+from steelyard.table.signal_table import NO_FACTS, SignalTable
+from steelyard_eval.candidates.families import telling_facts
+from steelyard_eval.candidates.grid import LabelledRecording
+from steelyard_eval.candidates.source import Source
+from steelyard_eval.common.configurations import LIMIT, Setting
+from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.recording.replay import replay
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+QUERY, ENTRY = "query", "entry"
+SCORERS = ("cosine", "tfidf")  # scorers that every system can have
+Framed = tuple["pd.DataFrame", Ints, Indices]
+
+
+def signal_frame(source: Source, queries: Sequence[Query], *, combined: bool = False) -> Framed:
+    """X, y int64[N] with the grades, 0 without a label, and groups int64[N], which number what varies together.
+
+    Rows ascend by query and entry. A relevant entry that nothing returned has a row of NaN, because the ideal
+    ranking counts it. With `combined` there are columns, too, that a tree cannot make of the others: each list
+    by ranks and on the scale of its query, and equal sums of all lists.
+    """
+    import pandas as pd
+
+    searched, scorers = source.lists or sorted(CANDIDATE_RETRIEVERS | DEPENDENT), () if source.lists else SCORERS
+    every = ", ".join(f"1*{name}" for name in (*searched, *scorers))
+    config = Setting(LIMIT, source.model, source.lists).strategy(f"weighted_sum({every}, normalize=max)")
+    row = Contender("all signals", config, "strategy")
+    table = source.record(queries, [source.usable(row)[0].config if source.space else config])
+    lists = [name for name in searched if np.isfinite(table.columns.get(name, np.nan)).any()]
+    signals = [*lists, *(name for name in SCORERS if name in table.columns), *telling_facts(table).values()]
+    found = np.logical_or.reduce([np.isfinite(table.columns[name]) for name in lists])
+    columns = {
+        QUERY: np.array(table.queries, object)[table.query],
+        ENTRY: np.array(table.entries, object)[table.entry],
+    }
+    columns |= {text: parse_strategy(text, lists).derived(table).values for text in signals}  # type: ignore[attr-defined]  # each is a Signal
+    for text in _combined(lists) if combined else ():
+        columns[text] = fuse(table, parse_strategy(text, lists))
+    grades = [
+        (query.id, entry, grade)
+        for query in queries
+        for entry, grade in source.dataset.qrels.get(query.id, {}).items()
+        if grade > 0
+    ]
+    judged = pd.DataFrame(grades, columns=[QUERY, ENTRY, "grade"])
+    frame = pd.DataFrame(columns)[found].merge(judged, how="outer", on=[QUERY, ENTRY], sort=True)
+    units = dict(zip((query.id for query in queries), unit_numbers(queries).tolist(), strict=True))
+    grade = frame.pop("grade").fillna(0).to_numpy(np.int64)
+    return frame, grade, frame[QUERY].map(units).to_numpy(np.int64)
+
+
+def _combined(lists: Sequence[str]) -> list[str]:
+    several = [(name,) for name in lists] + ([tuple(lists)] if len(lists) > 1 else [])
+    by_ranks = [f"rrf({', '.join(names)})" for names in several]
+    weighted = (", ".join(f"1*{name}" for name in names) for names in several)
+    return by_ranks + [f"weighted_sum({terms}, normalize=minmax)" for terms in weighted]
+
+
+def recorded(
+    frame: pd.DataFrame, config: SearchConfig, grades: Ints | None = None
+) -> tuple[LabelledRecording, Indices]:
+    """The lists that a configuration over lists reads in X as a recording, and the row of X of each of its rows.
+
+    Without a column `entry` equal scores keep the order of the rows. ValueError for an entry that a query has
+    twice.
+    """
+    import pandas as pd
+
+    ids = frame[ENTRY] if ENTRY in frame else pd.Series(range(len(frame))).map("{:012}".format)
+    query, queries = pd.factorize(frame[QUERY].astype(object).astype(str), sort=True)
+    entry, entries = pd.factorize(ids.astype(object).astype(str), sort=True)  # by code points, as UTF-8's bytes
+    order = np.lexsort((entry, query))
+    same = (np.diff(query[order]) == 0) & (np.diff(entry[order]) == 0)
+    if same.any():
+        twice = order[int(np.argmax(same))]
+        raise ValueError(f"query {queries[query[twice]]} has entry {entries[entry[twice]]} twice; keep one row")
+    table = SignalTable(
+        tuple(queries),
+        tuple(entries),
+        np.searchsorted(query[order], np.arange(len(queries) + 1)),
+        entry[order].astype(np.int32),
+        {name: frame[name].to_numpy(np.float64)[order] for name in config.retrievers},
+        {},
+        NO_FACTS,
+        NO_FACTS,
+        identity(config),
+    )
+    qrels: dict[str, dict[str, int]] = {}
+    for q, e, grade in (
+        zip(query.tolist(), entry.tolist(), grades.tolist(), strict=True) if grades is not None else ()
+    ):
+        qrels.setdefault(queries[q], {})[entries[e]] = grade
+    return LabelledRecording.of(qrels, table), order
+
+
+def values_by_query(frame: pd.DataFrame, grades: Ints, config: SearchConfig, measure: Measure) -> dict[str, float]:
+    """The metric of each query of X under a configuration over its lists, by the text of its id."""
+    known, _ = recorded(frame, config, grades)
+    values = replay(known.table, config).metrics(known.judgments, [measure])[measure]
+    return dict(zip(known.table.queries, values.tolist(), strict=True))
