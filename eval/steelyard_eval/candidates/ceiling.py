@@ -49,6 +49,7 @@ def with_ceiling(result: Result, values: Values, source: Source, tuned: Floats |
     known: dict[str, Fact] = {"other": other, "tuned": other is None}
     table = Table("ceiling", COLUMNS, [[LABEL, mean, *gains]], known)
     known |= {"metric": metric, "learned": mean.mean, "reached": float(against.mean()), "gain": gains[1]}
+    known["margin"] = MARGIN
     return _told(replace(result, tables=[table, *result.tables]), Message(_meaning(gains[1], other), known))
 
 

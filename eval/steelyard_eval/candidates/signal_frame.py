@@ -91,8 +91,8 @@ def recorded(
     import pandas as pd
 
     ids = frame[ENTRY] if ENTRY in frame else pd.Series(range(len(frame))).map("{:012}".format)
-    query, queries = pd.factorize(frame[QUERY].astype(object).astype(str), sort=True)
-    entry, entries = pd.factorize(ids.astype(object).astype(str), sort=True)  # by code points, as UTF-8's bytes
+    query, queries = pd.factorize(frame[QUERY].map(str), sort=True)
+    entry, entries = pd.factorize(ids.map(str), sort=True)  # by code points, as UTF-8's bytes
     order = np.lexsort((entry, query))
     same = (np.diff(query[order]) == 0) & (np.diff(entry[order]) == 0)
     if same.any():

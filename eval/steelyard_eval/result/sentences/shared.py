@@ -12,8 +12,8 @@ _NAME = "{choice:best_one}<<, best of {best_of},>><<, one of {one_of},>>"
 _SURE = "<< ({gain:range}, 95% sure; {worse:odds})>><<?vague: on these queries, which are too few to say more>>"
 _CHANGE = f"changes {{metric}} by {{gain:mean}} against <<{{used:yours}}>><<{{baseline}}>>{_SURE}"
 _CEILING = (
-    "Ceiling: a learned model over all recorded signals reaches {metric} {learned:number} out of fold, "
-    "<<{other:yours}>><<?tuned:tuned weights>> {reached:number} ({gain:mean}<<, {gain:span}, 95% sure>>)"
+    "Ceiling: a learned model over all recorded signals reaches {metric} {learned:number} out of fold, and "
+    "<<{other:best_one} reaches>><<?tuned:tuned weights reach>> {reached:number} ({gain:mean}<<, {gain:span}, 95% sure>>)."
 )
 _NO_LABELS = "Keep {baseline} for now: there are no labels, so quality is unknown"
 
@@ -38,11 +38,11 @@ SENTENCES: dict[str, str] = {
     "find_better": "look for a better search",
     "find_better_still": "look for better weights and prove them",
     # of a learned model
-    "ceiling_more": f"{_CEILING}. A learned model may be worth a project.",
-    "ceiling_tune": f"{_CEILING}. `recommend --ceiling` says how much of that tuned weights reach.",
-    "ceiling_same": f"{_CEILING}. A model gains no {{margin}} with these labels: more labels or other signals may help, a model "
-    "hardly.",
-    "ceiling_open": f"{_CEILING}. These queries are too few to say whether a model is worth a project.",
+    "ceiling_more": f"{_CEILING} A learned model may be worth a project.",
+    "ceiling_tune": f"{_CEILING} `recommend --ceiling` says how much of that tuned weights reach.",
+    "ceiling_same": f"{_CEILING} It gains less than {{margin}}, so with these labels a model is not worth a project. More labels "
+    "or other signals may help.",
+    "ceiling_open": f"{_CEILING} These queries are too few to say whether a model is worth a project.",
     "ceiling_few": "No ceiling: a learned model needs at least {fewest} different labelled queries.",
     # of two kept runs
     "runs_apart": "Run {new}, {label}, against run {old}, {other}: {change} {metric} over {queries} queries, p {p}: "
