@@ -7,9 +7,9 @@ from evidence_matrices import DATA
 from steelyard_eval.workbench import load
 
 MEANING = {
-    "ceiling_more": "a model may be worth it",
-    "ceiling_same": "no model",
-    "ceiling_open": "too few queries",
+    "ceiling_more": "a model may be worth a project",
+    "ceiling_same": "a model gains less than 0.02",
+    "ceiling_open": "open: too few queries",
 }
 HEADS = ("collection", "queries", "bm25", "tuned", "ceiling", "against tuned [95%]", "meaning")
 

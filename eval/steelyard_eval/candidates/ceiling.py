@@ -2,7 +2,7 @@
 
 Gradient boosting of regression trees on grades, a row a candidate (scikit-learn's HistGradientBoostingRegressor,
 after LightGBM). It says whether a model is worth a project: it is never chosen and never written.
-Its settings were chosen on cacm, cranfield, madial, vaswani, cisi and workshop: docs/evidence/ceiling.md.
+Its settings were chosen on cacm, cranfield, madial, vaswani, cisi and workshop: docs/tuning.md.
 """
 
 from __future__ import annotations
@@ -36,21 +36,24 @@ def with_ceiling(result: Result, values: Values, source: Source, tuned: Floats |
     It stands against `tuned` float64[Q], the metric of weights that were chosen out of fold too, or without them
     against the best contender that was not tuned on these queries.
     """
-    metric, base = result.metric, result.provenance.baseline
+    metric, primary = result.metric, {label: own[result.metric] for label, own in values.items()}
     asked = {query.id: query for query in source.dataset.queries}
     queries = [asked[row.id] for row in result.queries]
     units = unit_numbers(queries).tolist()
     if len(set(units)) < MIN_UNITS:
         return _told(result, Message("ceiling_few", {"fewest": MIN_UNITS}))
-    other, against = (_best(result), values[_best(result)][metric]) if tuned is None else (None, tuned)
+    other = None if tuned is not None else _best(result)
+    against = primary[other] if other is not None else np.asarray(tuned)
     learned = learned_values(source, queries, parse_measures([metric])[0], result.provenance.limit)
-    mean = mean_interval(learned, units).shown(0.0)
-    gains = [difference_interval(learned - own, units).shown(-1.0) for own in (values[base][metric], against)]
-    known: dict[str, Fact] = {"other": other, "tuned": other is None}
-    table = Table("ceiling", COLUMNS, [[LABEL, mean, *gains]], known)
-    known |= {"metric": metric, "learned": mean.mean, "reached": float(against.mean()), "gain": gains[1]}
-    known["margin"] = MARGIN
-    return _told(replace(result, tables=[table, *result.tables]), Message(_meaning(gains[1], other), known))
+    mean, gain = (
+        mean_interval(learned, units).shown(0.0),
+        difference_interval(learned - against, units).shown(-1.0),
+    )
+    today = difference_interval(learned - primary[result.provenance.baseline], units).shown(-1.0)
+    facts: dict[str, Fact] = {"other": other, "tuned": other is None, "metric": metric, "margin": MARGIN}
+    table = Table("ceiling", COLUMNS, [[LABEL, mean, today, gain]], dict(facts))
+    facts |= {"learned": mean.mean, "reached": float(against.mean()), "gain": gain}
+    return _told(replace(result, tables=[table, *result.tables]), Message(_meaning(gain, other), facts))
 
 
 def learned_values(source: Source, queries: Sequence[Query], measure: Measure, limit: int | None) -> Floats:
@@ -65,9 +68,8 @@ def learned_values(source: Source, queries: Sequence[Query], measure: Measure, l
     model = HistGradientBoostingRegressor(**TREES, early_stopping=False, random_state=0)
     scores = np.full(len(frame), np.nan)
     with threadpool_limits(1):  # so that no bit follows the number of cores
-        scores[rows] = cross_val_predict(
-            model, signals[rows], grades[rows], groups=groups[rows], cv=GroupKFold(FOLDS)
-        )
+        folds = GroupKFold(FOLDS).split(signals[rows], groups=groups[rows])
+        scores[rows] = cross_val_predict(model, signals[rows], grades[rows], cv=folds)
     config = Setting(limit, lists=(LIST,)).strategy(LIST)
     found = values_by_query(frame[[QUERY, ENTRY]].assign(**{LIST: scores}), grades, config, measure)
     return np.array([found.get(query.id, 0.0) for query in queries])

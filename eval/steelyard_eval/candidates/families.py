@@ -153,9 +153,8 @@ def available(source: Source, queries: Sequence[Query], setting: Setting) -> Ava
     intents = tuple(sorted(intent for intent, count in counts.items() if count >= LEAST_PER_INTENT))
     there = Available(lists, tiers=tiers, layers=layers, intents=intents)
     some = queries[:: -(-len(queries) // SAMPLE)]
-    row = Contender("sample", setting.strategy(f"rrf({', '.join([*lists, *others])})"), "strategy")
     try:
-        table = source.record(some, [source.usable(row)[0].config if source.space else row.config])
+        table = source.record_supplied(some, setting.strategy(f"rrf({', '.join([*lists, *others])})"))
     except ConfigError:
         return there
     further = tuple(name for name in others if np.isfinite(table.columns.get(name, np.array([]))).any())

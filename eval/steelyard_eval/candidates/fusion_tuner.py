@@ -25,38 +25,26 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-UNCHECKED = "no_validation"  # what validate_data takes for no y
-
-
 class FusionTuner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Weights of one strategy, chosen on lists and grades as `tune --weights-only` lays them out.
+    """The weights of one strategy that are best on average over labelled queries.
 
-    X is a DataFrame as `Workbench.signal_frame` makes it: the column `query`, for ties also `entry`, and a column
-    for each list, NaN where it does not have the entry. The columns of an array are the query, then lists x1, x2
-    and so on. y holds grades, whole numbers from 0. To keep queries whole, split by the groups of `signal_frame`
-    or by the column `query`. What is chosen is best on average over queries, without a proof that it is better:
-    that is what cross-validation is for.
+    X and y are those of `Workbench.signal_frame`: a DataFrame with the columns query, entry (for ties; it may be
+    missing) and one for each list, NaN where the list does not have the entry; grades from 0. The columns of an
+    array are the query, then lists x1, x2 and so on. Split by groups, so that queries stay whole.
 
     Parameters
     ----------
     strategy : str, optional
-        A strategy over the lists of X (default: rrf of all). Its settings, such as k, stay as written: to choose
-        them, search over several texts.
+        Over the lists of X (default: rrf of all). Its settings, such as k, stay as written.
     metric : str
-        Metric that decides, and that `score` returns, by its name in ir_measures. Without a cutoff lists have 10
-        places.
-
-    Attributes
-    ----------
-    strategy_ : str
-        The strategy with the chosen weights.
+        Metric to choose by, and that `score` returns, by its name in ir_measures.
 
     Examples
     --------
     >>> X = pd.DataFrame({"query": [1, 1, 2, 2], "a": [0.9, 0.1, 0.8, 0.3], "b": [0.1, 0.2, 0.3, 0.9]})
     >>> tuner = FusionTuner("weighted_sum(0.5*a, 0.5*b, normalize=max)").fit(X, [0, 1, 0, 1])
-    >>> tuner.score(X, [0, 1, 0, 1])
-    1.0
+    >>> tuner.strategy_, tuner.score(X, [0, 1, 0, 1])
+    ('weighted_sum(0*a, 1*b, normalize=max)', 1.0)
     """
 
     def __init__(self, strategy: str | None = None, metric: str = "nDCG@10") -> None:
@@ -64,10 +52,9 @@ class FusionTuner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         self.metric = metric
 
     def fit(self, X: pd.DataFrame | ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 -- as scikit-learn calls it
-        """Choose the weights; ConfigError for an unusable strategy or metric, ValueError for X or y."""
+        """Choose `strategy_`; ConfigError for an unusable strategy or metric, ValueError for X or y."""
         frame, grades = self._checked(X, y, reset=True)
-        (measure,) = parse_measures([self.metric])
-        config = self._config(frame, self.strategy, measure)
+        measure, config = self._config(frame, self.strategy)
         known, _ = recorded(frame, config, grades)
         grid = LabelScorer(measure).grid(known, [config], ALONE)
         self.strategy_ = str(grid.config(int(np.argmax(grid.steadier.mean(axis=1)))).strategy)
@@ -77,49 +64,45 @@ class FusionTuner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         """The score of each row, float64[N]; -inf where no list of the strategy has the entry."""
         check_is_fitted(self)
         frame, _ = self._checked(X)
-        config = self._config(frame, self.strategy_, Measure("nDCG", LIMIT))  # all rows have a score
+        _, config = self._config(frame, self.strategy_)
         known, order = recorded(frame, config)
         scores = np.empty(len(frame))
         scores[order] = fuse(known.table, config.effective)
         return np.where(np.isnan(scores), -np.inf, scores)
 
-    def score(self, X: pd.DataFrame | ArrayLike, y: ArrayLike, metric: str | None = None) -> float:  # noqa: N803 -- as above
-        """The mean over the queries of X of `metric`, by default of the one that decided.
-
-        A search over several metrics compares them by one of them, ``scoring=lambda tuner, X, y: tuner.score(X, y,
-        "nDCG@10")``.
-        """
+    def score(self, X: pd.DataFrame | ArrayLike, y: ArrayLike) -> float:  # noqa: N803 -- as above
+        """The mean of the metric over the queries of X."""
         check_is_fitted(self)
         frame, grades = self._checked(X, y)
-        (measure,) = parse_measures([metric or self.metric])
-        values = values_by_query(frame, grades, self._config(frame, self.strategy_, measure), measure)
-        return float(np.mean([*values.values()]))
+        measure, config = self._config(frame, self.strategy_)
+        return float(np.mean([*values_by_query(frame, grades, config, measure).values()]))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = tags.input_tags.allow_nan = True
         return tags
 
-    def _config(self, frame: pd.DataFrame, strategy: str | None, measure: Measure) -> SearchConfig:
+    def _config(self, frame: pd.DataFrame, strategy: str | None) -> tuple[Measure, SearchConfig]:
+        """The metric, and a strategy over the lists, which are as long as the metric looks, or 10."""
+        (measure,) = parse_measures([self.metric])
         lists = tuple(name for name in frame.columns if name not in (QUERY, ENTRY) and names_list(name))
         if not lists:
             raise ValueError(f"X has {self.n_features_in_} feature(s) and no list; add a column for each list")
-        return Setting(measure.cutoff or LIMIT, lists=lists).strategy(strategy or f"rrf({', '.join(lists)})")
+        setting = Setting(measure.cutoff or LIMIT, lists=lists)
+        return measure, setting.strategy(strategy or f"rrf({', '.join(lists)})")
 
-    def _checked(self, X: Any, y: Any = UNCHECKED, *, reset: bool = False) -> tuple[pd.DataFrame, Ints]:  # noqa: ANN401, N803 -- anything
-        """X as a frame, and y as grades, without a y none; ValueError for what is neither."""
+    def _checked(self, X: Any, y: Any = None, *, reset: bool = False) -> tuple[pd.DataFrame, Ints]:  # noqa: ANN401, N803 -- anything
+        """X as a frame, and y as grades; ValueError for what is neither."""
+        frame, numbers = X, {"dtype": float, "ensure_all_finite": "allow-nan"}
         if isinstance(X, pd.DataFrame):
-            validate_data(self, X, y, reset=reset, skip_check_array=True)
+            validate_data(self, X, "no_validation", reset=reset, skip_check_array=True)
             if QUERY not in X or X[QUERY].isna().any():
                 raise ValueError(f"X needs a column {QUERY!r} with the query of each row; fill it")
-            check_array(
-                X.drop(columns=[QUERY, ENTRY], errors="ignore"), dtype=float, ensure_all_finite="allow-nan"
-            )
-            frame = X
+            check_array(X.drop(columns=[QUERY, ENTRY], errors="ignore"), **numbers)
         else:
-            array = validate_data(self, X, reset=reset, dtype=float, ensure_all_finite="allow-nan")
+            array = validate_data(self, X, "no_validation", reset=reset, **numbers)
             frame = pd.DataFrame(array, columns=[QUERY, *(f"x{i}" for i in range(1, array.shape[1]))])
-        if isinstance(y, str):
+        if y is None and not reset:
             return frame, np.zeros(0, np.int64)
         grades = check_array(column_or_1d(y), ensure_2d=False, dtype=float)
         check_consistent_length(frame, grades)

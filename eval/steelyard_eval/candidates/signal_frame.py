@@ -1,8 +1,7 @@
 """Recorded signals as learners take them, (X, y, groups), and such an X as a table of the engine again.
 
-X has a row for each pair of query and candidate: the columns `query`, `entry` and one for each signal. NaN means
-that the retriever did not return the entry. The query is a column, as in XGBoost's rankers (its `qid`; XGBoost 3,
-"Learning to Rank"), so it stays with its rows when scikit-learn slices X.
+The query is a column of X, as in XGBoost's rankers (its `qid`; XGBoost 3, "Learning to Rank"), and so it stays with
+its rows when scikit-learn slices X.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from steelyard_eval.candidates.families import telling_facts
 from steelyard_eval.candidates.grid import LabelledRecording
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.common.configurations import LIMIT, Setting
-from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.replay import replay
@@ -48,8 +46,7 @@ def signal_frame(source: Source, queries: Sequence[Query], *, combined: bool = F
     searched, scorers = source.lists or sorted(CANDIDATE_RETRIEVERS | DEPENDENT), () if source.lists else SCORERS
     every = ", ".join(f"1*{name}" for name in (*searched, *scorers))
     config = Setting(LIMIT, source.model, source.lists).strategy(f"weighted_sum({every}, normalize=max)")
-    row = Contender("all signals", config, "strategy")
-    table = source.record(queries, [source.usable(row)[0].config if source.space else config])
+    table = source.record_supplied(queries, config)
     lists = [name for name in searched if np.isfinite(table.columns.get(name, np.nan)).any()]
     signals = [*lists, *(name for name in SCORERS if name in table.columns), *telling_facts(table).values()]
     found = np.logical_or.reduce([np.isfinite(table.columns[name]) for name in lists])

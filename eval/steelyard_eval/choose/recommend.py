@@ -38,7 +38,7 @@ from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import mean_interval
 from steelyard_eval.recording.next_steps import describe_config
 from steelyard_eval.recording.provenance import estimate, origin, promised, with_certificate
-from steelyard_eval.recording.replay import facts_of, open_recording, replay
+from steelyard_eval.recording.replay import facts_of, replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Decision, Message, Provenance, Result
@@ -100,9 +100,7 @@ def recommend(
     if recording is None:
         source = Source.live((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(random_only))
     else:
-        source = Source(
-            random_only(dataset), table=open_recording(Path(recording), dataset), folder=Path(recording)
-        )
+        source = Source.of_recording(random_only(dataset), recording)
     dataset = source.dataset
     size = limit or measures[0].cutoff or 10
     one = None if only is None else read_only(only, size, source, weights_only)

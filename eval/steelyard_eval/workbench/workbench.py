@@ -133,8 +133,7 @@ class Workbench:
         timed : bool
             Time the searches.
         ceiling : bool
-            Also measure what a learned model over all signals would reach. It never ships. Reports and notebooks
-            always show it.
+            Add what a learned model over all signals reaches; reports and notebooks have that anyway.
         """
         from dataclasses import replace
 
@@ -150,21 +149,13 @@ class Workbench:
             found = replace(found, ceiling=lambda own, values: with_ceiling(own, values, self._source(recording)))
         return self._kept(found.with_ceiling() if ceiling else found)
 
-    def signal_frame(self, split: str | None = None, *, recording: str | Path | None = None) -> Framed:
-        """Return (X, y, groups) of the labelled queries, for `FusionTuner` and other estimators.
+    def signal_frame(self, split: str | None = None, recording: str | Path | None = None) -> Framed:
+        """Return (X, y, groups) of the labelled queries of a split, for `FusionTuner` and other estimators.
 
-        X is a DataFrame with a row for each query and candidate: the columns query and entry, and one for each
-        signal, NaN where a retriever did not return the entry. y has the grades, 0 without a label. Groups are of
-        queries that vary together, for `GroupKFold`. A relevant entry that nothing returned has a row without
-        signals, so that values are those of `compare`.
-        Raises ConfigError for an unknown split, DataError for a recording that belongs to another data set.
-
-        Parameters
-        ----------
-        split : str
-            train, dev, test or all (default: the data set's choice).
-        recording : str or Path
-            Take the lists of this folder, which `record` wrote, instead of searching.
+        X is a DataFrame with a row for each query and candidate: query, entry, and a column for each signal, NaN
+        where a retriever did not return the entry. y has the grades, 0 without a label; groups number queries that
+        vary together, for `GroupKFold`. Values of metrics are those of `compare`. With a `recording` nothing is
+        searched.
         """
         from steelyard_eval.candidates.signal_frame import signal_frame
         from steelyard_eval.datasets.groups import judged
@@ -173,11 +164,8 @@ class Workbench:
 
     def _source(self, recording: str | Path | None) -> Source:
         from steelyard_eval.candidates.source import Source
-        from steelyard_eval.recording.replay import open_recording
 
-        if recording is None:
-            return Source.live(self.workspace)
-        return Source(self.dataset, table=open_recording(Path(recording), self.dataset), folder=Path(recording))
+        return Source.live(self.workspace) if recording is None else Source.of_recording(self.dataset, recording)
 
     def recommend(
         self,
@@ -229,8 +217,7 @@ class Workbench:
         embedding_calls : float
             Choose only configurations that embed at most this many of 100 queries (0: no vectors).
         ceiling : bool
-            Also measure what a learned model over all signals would reach. It never ships. Reports and notebooks
-            always show it.
+            Add what a learned model over all signals reaches; reports and notebooks have that anyway.
         """
         from steelyard_eval.choose.recommend import recommend
 
