@@ -15,7 +15,7 @@ from steelyard.base.arrays import Floats
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.signal_frame import ENTRY, QUERY, signal_frame, values_by_query
 from steelyard_eval.candidates.source import Source
-from steelyard_eval.common.configurations import Setting
+from steelyard_eval.common.configurations import LIMIT, Setting
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.measures.paired import MARGIN, difference_interval, mean_interval
@@ -44,7 +44,7 @@ def with_ceiling(result: Result, values: Values, source: Source, tuned: Floats |
         return _told(result, Message("ceiling_few", {"fewest": MIN_UNITS}))
     other = None if tuned is not None else _best(result)
     against = primary[other] if other is not None else np.asarray(tuned)
-    learned = learned_values(source, queries, parse_measures([metric])[0], result.provenance.limit)
+    learned = learned_values(source, queries, parse_measures([metric])[0], result.provenance.limit or LIMIT)
     mean, gain = (
         mean_interval(learned, units).shown(0.0),
         difference_interval(learned - against, units).shown(-1.0),
@@ -56,15 +56,17 @@ def with_ceiling(result: Result, values: Values, source: Source, tuned: Floats |
     return _told(replace(result, tables=[table, *result.tables]), Message(_meaning(gain, other), facts))
 
 
-def learned_values(source: Source, queries: Sequence[Query], measure: Measure, limit: int | None) -> Floats:
+def learned_values(source: Source, queries: Sequence[Query], measure: Measure, limit: int) -> Floats:
     """float64[Q]: the metric of a learned ranker on each query, which learned from none of its group."""
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.model_selection import GroupKFold, cross_val_predict
     from threadpoolctl import threadpool_limits
 
-    frame, grades, groups = signal_frame(source, queries, combined=True)
+    frame, grades, groups = signal_frame(source, queries, limit, combined=True)
     signals = frame.drop(columns=[QUERY, ENTRY])
     rows = signals.notna().any(axis=1).to_numpy()
+    if len(np.unique(groups[rows])) < FOLDS:  # nothing is found that could be ranked
+        return np.zeros(len(queries))
     model = HistGradientBoostingRegressor(**TREES, early_stopping=False, random_state=0)
     scores = np.full(len(frame), np.nan)
     with threadpool_limits(1):  # so that no bit follows the number of cores

@@ -62,7 +62,6 @@ class FusionTuner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     def predict(self, X: pd.DataFrame | ArrayLike) -> Floats:  # noqa: N803 -- as above
         """The score of each row, float64[N]; -inf where no list of the strategy has the entry."""
-        check_is_fitted(self)
         frame, _ = self._checked(X)
         _, config = self._config(frame, self.strategy_)
         known, order = recorded(frame, config)
@@ -72,7 +71,6 @@ class FusionTuner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     def score(self, X: pd.DataFrame | ArrayLike, y: ArrayLike) -> float:  # noqa: N803 -- as above
         """The mean of the metric over the queries of X."""
-        check_is_fitted(self)
         frame, grades = self._checked(X, y)
         measure, config = self._config(frame, self.strategy_)
         return float(np.mean([*values_by_query(frame, grades, config, measure).values()]))
@@ -93,9 +91,11 @@ class FusionTuner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     def _checked(self, X: Any, y: Any = None, *, reset: bool = False) -> tuple[pd.DataFrame, Ints]:  # noqa: ANN401, N803 -- anything
         """X as a frame, and y as grades; ValueError for what is neither."""
-        frame, numbers = X, {"dtype": float, "ensure_all_finite": "allow-nan"}
+        if not reset:
+            check_is_fitted(self)
+        numbers = {"dtype": float, "ensure_all_finite": "allow-nan"}
         if isinstance(X, pd.DataFrame):
-            validate_data(self, X, "no_validation", reset=reset, skip_check_array=True)
+            frame = validate_data(self, X, "no_validation", reset=reset, skip_check_array=True)
             if QUERY not in X or X[QUERY].isna().any():
                 raise ValueError(f"X needs a column {QUERY!r} with the query of each row; fill it")
             check_array(X.drop(columns=[QUERY, ENTRY], errors="ignore"), **numbers)

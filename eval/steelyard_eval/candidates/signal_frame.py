@@ -1,7 +1,7 @@
 """Recorded signals as learners take them, (X, y, groups), and such an X as a table of the engine again.
 
-The query is a column of X, as in XGBoost's rankers (its `qid`; XGBoost 3, "Learning to Rank"), and so it stays with
-its rows when scikit-learn slices X.
+The query is a column of X, as in XGBoost's rankers (its `qid`; XGBoost 3, "Learning to Rank"): it stays with its
+rows when scikit-learn slices X.
 """
 
 from __future__ import annotations
@@ -34,40 +34,37 @@ SCORERS = ("cosine", "tfidf")  # scorers that every system can have
 Framed = tuple["pd.DataFrame", Ints, Indices]
 
 
-def signal_frame(source: Source, queries: Sequence[Query], *, combined: bool = False) -> Framed:
+def signal_frame(
+    source: Source, queries: Sequence[Query], limit: int = LIMIT, *, combined: bool = False
+) -> Framed:
     """X, y int64[N] with the grades, 0 without a label, and groups int64[N], which number what varies together.
 
     Rows ascend by query and entry. A relevant entry that nothing returned has a row of NaN, because the ideal
-    ranking counts it. With `combined` there are columns, too, that a tree cannot make of the others: each list
-    by ranks and on the scale of its query, and equal sums of all lists.
+    ranking counts it. Retrievers search as deep as for lists of this `limit`. With `combined` there are columns,
+    too, that a tree cannot make of others: each list by ranks and on the scale of its query, and sums of all.
     """
     import pandas as pd
 
     searched, scorers = source.lists or sorted(CANDIDATE_RETRIEVERS | DEPENDENT), () if source.lists else SCORERS
     every = ", ".join(f"1*{name}" for name in (*searched, *scorers))
-    config = Setting(LIMIT, source.model, source.lists).strategy(f"weighted_sum({every}, normalize=max)")
-    table = source.record_supplied(queries, config)
+    setting = Setting(limit, source.model, source.lists)
+    table = source.record_supplied(queries, setting.strategy(f"weighted_sum({every}, normalize=max)"))
     lists = [name for name in searched if np.isfinite(table.columns.get(name, np.nan)).any()]
-    signals = [*lists, *(name for name in SCORERS if name in table.columns), *telling_facts(table).values()]
-    found = np.logical_or.reduce([np.isfinite(table.columns[name]) for name in lists])
-    columns = {
-        QUERY: np.array(table.queries, object)[table.query],
-        ENTRY: np.array(table.entries, object)[table.entry],
-    }
-    columns |= {text: parse_strategy(text, lists).derived(table).values for text in signals}  # type: ignore[attr-defined]  # each is a Signal
+    ids, entries = [query.id for query in queries], np.array(table.entries, object)
+    every_row = np.ones(len(table), dtype=bool)
+    columns = {QUERY: np.array(ids, object)[table.query], ENTRY: entries[table.entry]}
+    for name in (*lists, *(name for name in scorers if name in table.columns)):
+        columns[name] = table.columns[name]
+    for text in telling_facts(table).values():
+        columns[text] = parse_strategy(text).compile(table, every_row).branches[0].columns[0].values
     for text in _combined(lists) if combined else ():
         columns[text] = fuse(table, parse_strategy(text, lists))
-    grades = [
-        (query.id, entry, grade)
-        for query in queries
-        for entry, grade in source.dataset.qrels.get(query.id, {}).items()
-        if grade > 0
-    ]
+    frame, qrels = pd.DataFrame(columns), source.dataset.qrels
+    grades = [(id_, entry, grade) for id_ in ids for entry, grade in qrels.get(id_, {}).items() if grade > 0]
     judged = pd.DataFrame(grades, columns=[QUERY, ENTRY, "grade"])
-    frame = pd.DataFrame(columns)[found].merge(judged, how="outer", on=[QUERY, ENTRY], sort=True)
-    units = dict(zip((query.id for query in queries), unit_numbers(queries).tolist(), strict=True))
-    grade = frame.pop("grade").fillna(0).to_numpy(np.int64)
-    return frame, grade, frame[QUERY].map(units).to_numpy(np.int64)
+    frame = frame[frame[lists].notna().any(axis=1)].merge(judged, how="outer", on=[QUERY, ENTRY], sort=True)
+    groups = frame[QUERY].map(dict(zip(ids, unit_numbers(queries).tolist(), strict=True)))
+    return frame, frame.pop("grade").fillna(0).to_numpy(np.int64), groups.to_numpy(np.int64)
 
 
 def _combined(lists: Sequence[str]) -> list[str]:

@@ -309,13 +309,11 @@ class Workbench:
         from steelyard_eval.notebook.explorer.exploration import Exploration
         from steelyard_eval.notebook.explorer.explored_data import ExplorerData
         from steelyard_eval.notebook.explorer.widget import Explorer  # it needs the extra
-        from steelyard_eval.recording.replay import open_recording, recorded_lists
 
-        table = None if recording is None else open_recording(Path(recording), self.dataset)
-        lists = recorded_lists(table)
+        source = self._source(recording)
+        lists = source.lists
         used = current or (self.dataset.today if lists is None else f"rrf({', '.join(lists)})")
-        space = self.workspace if table is None else None
-        bench = ExplorerData.of(self.dataset, parse_measures([metric])[0], limit, space, table)
+        bench = ExplorerData.of(self.dataset, parse_measures([metric])[0], limit, source.space, source.table)
         start = None if contender is None else read_config(contender, lists or ())
         return Explorer(Exploration(bench, start, used))
 
