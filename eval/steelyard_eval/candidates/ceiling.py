@@ -16,6 +16,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.candidates.signal_frame import ENTRY, QUERY, signal_frame, values_by_query
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.common.configurations import LIMIT, Setting
+from steelyard_eval.common.console import bar
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.measures.paired import MARGIN, difference_interval, mean_interval
@@ -59,19 +60,20 @@ def with_ceiling(result: Result, values: Values, source: Source, tuned: Floats |
 def learned_values(source: Source, queries: Sequence[Query], measure: Measure, limit: int) -> Floats:
     """float64[Q]: the metric of a learned ranker on each query, which learned from none of its group."""
     from sklearn.ensemble import HistGradientBoostingRegressor
-    from sklearn.model_selection import GroupKFold, cross_val_predict
+    from sklearn.model_selection import GroupKFold
     from threadpoolctl import threadpool_limits
 
     frame, grades, groups = signal_frame(source, queries, limit, combined=True)
     signals = frame.drop(columns=[QUERY, ENTRY])
-    rows = signals.notna().any(axis=1).to_numpy()
+    rows = np.flatnonzero(signals.notna().any(axis=1))
     if len(np.unique(groups[rows])) < FOLDS:  # nothing is found that could be ranked
         return np.zeros(len(queries))
     model = HistGradientBoostingRegressor(**TREES, early_stopping=False, random_state=0)
     scores = np.full(len(frame), np.nan)
     with threadpool_limits(1):  # so that no bit follows the number of cores
-        folds = GroupKFold(FOLDS).split(signals[rows], groups=groups[rows])
-        scores[rows] = cross_val_predict(model, signals[rows], grades[rows], cv=folds)
+        for train, test in bar("learned model")(list(GroupKFold(FOLDS).split(rows, groups=groups[rows]))):
+            model.fit(signals.iloc[rows[train]], grades[rows[train]])
+            scores[rows[test]] = model.predict(signals.iloc[rows[test]])
     config = Setting(limit, lists=(LIST,)).strategy(LIST)
     found = values_by_query(frame[[QUERY, ENTRY]].assign(**{LIST: scores}), grades, config, measure)
     return np.array([found.get(query.id, 0.0) for query in queries])
