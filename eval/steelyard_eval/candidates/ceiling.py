@@ -46,11 +46,9 @@ def with_ceiling(result: Result, values: Values, source: Source, tuned: Floats |
     other = None if tuned is not None else _best(result)
     against = primary[other] if other is not None else np.asarray(tuned)
     learned = learned_values(source, queries, parse_measures([metric])[0], result.provenance.limit or LIMIT)
-    mean, gain = (
-        mean_interval(learned, units).shown(0.0),
-        difference_interval(learned - against, units).shown(-1.0),
-    )
-    today = difference_interval(learned - primary[result.provenance.baseline], units).shown(-1.0)
+    mean = mean_interval(learned, units).shown(0.0)
+    base = primary[result.provenance.baseline]
+    today, gain = (difference_interval(learned - own, units).shown(-1.0) for own in (base, against))
     facts: dict[str, Fact] = {"other": other, "tuned": other is None, "metric": metric, "margin": MARGIN}
     table = Table("ceiling", COLUMNS, [[LABEL, mean, today, gain]], dict(facts))
     facts |= {"learned": mean.mean, "reached": float(against.mean()), "gain": gain}

@@ -145,7 +145,7 @@ class Workbench:
             self.dataset, given, baseline=current, metrics=metrics, split=split, limit=limit, recording=recording,
             runs=write_runs, verify=verify, seed=seed, timed=timed, workspace=lambda: self.workspace,
         )  # fmt: skip
-        if found.values and (ceiling or any(row.kind != "lists" for row in found.result.rows)):
+        if ceiling or (found.values and any(row.kind != "lists" for row in found.result.rows)):
             found = replace(found, ceiling=lambda own, values: with_ceiling(own, values, self._source(recording)))
         return self._kept(found.with_ceiling() if ceiling else found)
 
