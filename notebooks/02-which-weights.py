@@ -99,6 +99,34 @@ found.result.decision.gain
 found.plot("queries")
 
 # %% [markdown]
+# ## In scikit-learn
+#
+# `signal_frame` has a row for each query and candidate, and `FusionTuner` is an estimator. So scikit-learn's own searches
+# work. The groups keep queries whole.
+
+# %%
+from sklearn.model_selection import GridSearchCV, GroupKFold
+
+X, y, groups = data.signal_frame()
+strategies = [
+    "rrf(bm25, vector, k=10)",
+    "rrf(bm25, vector, k=60)",
+    "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)",
+]
+search = GridSearchCV(sy.FusionTuner(), {"strategy": strategies}, cv=GroupKFold(5)).fit(X, y, groups=groups)
+print(search.best_estimator_.strategy_)
+print(f"out of fold: {search.best_score_:.3f}")
+
+# %% [markdown]
+# Would a learned model reach more? `found.report` and `--ceiling` measure that, too. It never ships.
+
+# %%
+(ceiling,) = found.with_ceiling().result.table("ceiling")
+above = ceiling["above"]
+print(f"a learned model reaches {ceiling['interval'].mean:.3f}")
+print(f"against tuned weights: {above.mean:+.3f} [{above.low:+.3f}, {above.high:+.3f}]")
+
+# %% [markdown]
 # ## The file
 #
 # Under *ship* the file holds what was chosen, under *keep* the current weights. Under *try* there are two files

@@ -14,39 +14,60 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from steelyard.base.errors import ConfigError as ConfigError
-from steelyard.base.errors import DataError as DataError
-from steelyard.base.errors import DimensionMismatchError as DimensionMismatchError
-from steelyard.base.errors import EmbedderError as EmbedderError
-from steelyard.base.errors import MachineError as MachineError
-from steelyard.base.errors import RerankError as RerankError
-from steelyard.base.errors import RetrieverError as RetrieverError
-from steelyard.base.errors import SteelyardError as SteelyardError
-from steelyard.base.errors import VaultError as VaultError
-from steelyard_eval.common import SYSTEMS as SYSTEMS
-from steelyard_eval.common import extension
+from steelyard.base.errors import (
+    ConfigError,
+    DataError,
+    DimensionMismatchError,
+    EmbedderError,
+    MachineError,
+    RerankError,
+    RetrieverError,
+    SteelyardError,
+    VaultError,
+)
+from steelyard_eval.common import SYSTEMS, extension
 
 if TYPE_CHECKING:
-    from steelyard_eval.extensions.endpoints.http_search import HttpSearch as HttpSearch
-    from steelyard_eval.extensions.endpoints.mcp_search import McpSearch as McpSearch
-    from steelyard_eval.workbench import Workbench as Workbench
-    from steelyard_eval.workbench import demo as demo
-    from steelyard_eval.workbench import load as load
-    from steelyard_eval.workbench.retriever import as_retriever as as_retriever
-    from steelyard_eval.workbench.transformer import as_transformer as as_transformer
+    from steelyard_eval.candidates.fusion_tuner import FusionTuner
+    from steelyard_eval.extensions.endpoints.http_search import HttpSearch
+    from steelyard_eval.extensions.endpoints.mcp_search import McpSearch
+    from steelyard_eval.workbench import Workbench, demo, load
+    from steelyard_eval.workbench.retriever import as_retriever
+    from steelyard_eval.workbench.transformer import as_transformer
 
 _MODULES = {
+    "FusionTuner": "candidates.fusion_tuner",
     "Workbench": "workbench",
     "as_retriever": "workbench.retriever",
     "as_transformer": "workbench.transformer",
     "demo": "workbench",
     "load": "workbench",
 }
-_ENDPOINTS = {"HttpSearch", "McpSearch"}
+
+__all__ = [
+    "SYSTEMS",
+    "ConfigError",
+    "DataError",
+    "DimensionMismatchError",
+    "EmbedderError",
+    "FusionTuner",
+    "HttpSearch",
+    "MachineError",
+    "McpSearch",
+    "RerankError",
+    "RetrieverError",
+    "SteelyardError",
+    "VaultError",
+    "Workbench",
+    "as_retriever",
+    "as_transformer",
+    "demo",
+    "load",
+]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES and name not in _ENDPOINTS:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(f"{__name__}.{_MODULES[name]}") if name in _MODULES else extension("endpoints")
     value: object = getattr(module, name)
@@ -55,4 +76,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_ENDPOINTS})
+    return sorted({*globals(), *__all__})

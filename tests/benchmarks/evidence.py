@@ -1,9 +1,9 @@
 """Does a recommendation keep what it promises? `make evidence`: real collections, many splits, resumable.
 
 Parts: the `odds` and the range that `recommend` prints over all families, against each system, preset and fusion
-as the current configuration, beside what the choice gains on all queries; and what a `few` labels choose among the
-usual contenders. Every recording, matrix and row is a file under --folder; a run that was broken off, by --minutes
-or otherwise, goes on from there and prints what there is.
+as the current configuration, beside what the choice gains on all queries; what a `few` labels choose among the
+usual contenders; and the `ceiling`, what a learned ranker reaches. Every recording, matrix and row is a file under
+--folder; a run that was broken off, by --minutes or otherwise, goes on from there and prints what there is.
 """
 
 import os
@@ -15,9 +15,11 @@ import argparse
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import evidence_few
+from evidence_ceiling import ceiling_row, ceiling_table
 from evidence_matrices import FUSIONS, Collection
 from evidence_odds import GROUPS, Differences, odds_row, odds_table
 
@@ -26,7 +28,7 @@ from steelyard_eval.candidates.families import PRESETS
 CURRENTS = (*PRESETS, *FUSIONS)
 SIZES = (15, 25, 40, 100, 200)
 """Labelled queries."""
-PARTS = ("odds", "few", "all")
+PARTS = ("odds", "few", "ceiling", "all")
 
 
 class Folder:
@@ -77,6 +79,11 @@ def made(folder, asked, part):
     if part == "odds":
         rows = odds_rows(folder, groups, asked.draws)
         yield part, rows, odds_table(rows)
+    elif part == "ceiling":
+        names = [name for name in (*sum(GROUPS.values(), ()), "locomo-sessions") if not asked.only or name in only]
+        found = {name: folder.row(f"ceiling.{name}", partial(ceiling_row, name)) for name in names}
+        rows = {name: row for name, row in found.items() if row}
+        yield part, rows, ceiling_table(rows)
     else:
         every = evidence_few.pools(folder.path)
         rows = evidence_few.few_rows(folder, every, asked.chosen)

@@ -153,20 +153,19 @@ def available(source: Source, queries: Sequence[Query], setting: Setting) -> Ava
     intents = tuple(sorted(intent for intent, count in counts.items() if count >= LEAST_PER_INTENT))
     there = Available(lists, tiers=tiers, layers=layers, intents=intents)
     some = queries[:: -(-len(queries) // SAMPLE)]
-    row = Contender("sample", setting.strategy(f"rrf({', '.join([*lists, *others])})"), "strategy")
     try:
-        table = source.record(some, [source.usable(row)[0].config if source.space else row.config])
+        table = source.record_supplied(some, setting.strategy(f"rrf({', '.join([*lists, *others])})"))
     except ConfigError:
         return there
     further = tuple(name for name in others if np.isfinite(table.columns.get(name, np.array([]))).any())
-    known = _facts(table)
+    known = telling_facts(table)
     facts, factors = (
         tuple(text for name, text in known.items() if PRIORS[name].factor == kind) for kind in (0, 1)
     )
     return replace(there, further=further, facts=facts, factors=factors)
 
 
-def _facts(table: SignalTable) -> dict[str, str]:
+def telling_facts(table: SignalTable) -> dict[str, str]:
     """The derived signals that tell candidates apart, by name as they are written.
 
     Those that order them as another does are left out.

@@ -32,6 +32,8 @@ LINE: Floats = np.unique(np.round([*ENDS, *(1 - np.array(ENDS)), *np.arange(51) 
 """The 71 shares of the first of two weights."""
 COLUMNS = 1600  # weights laid out for one family: fewer a setting where it has many
 DIGITS = 4  # decimals of written weights
+SMOOTHED = 2
+"""Weights of one strategy that move together; more are too many to smooth along: the metric chooses better."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,11 @@ class Grid:
     def starts(self) -> Indices:
         """int64[blocks + 1]: where the candidates of each block begin."""
         return np.concatenate(([0], np.cumsum([len(block.weights) for block in self.blocks]))).astype(np.int64)
+
+    @property
+    def steadier(self) -> Singles:
+        """float32[C, Q]: what settings of one strategy are judged by: the composite if it was smoothed."""
+        return self.metric if max(block.moving for block in self.blocks) > SMOOTHED else self.composite
 
     def config(self, candidate: int) -> SearchConfig:
         """The configuration of a candidate; the weights of a sum sum to 1 where nothing depends on their scale."""

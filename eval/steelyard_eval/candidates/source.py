@@ -17,7 +17,7 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.provenance import agree
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.replay import intents_of, only, reaches, recorded_lists, replay
+from steelyard_eval.recording.replay import intents_of, only, open_recording, reaches, recorded_lists, replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Message
 
@@ -35,6 +35,11 @@ class Source:
     def live(cls, space: Workspace) -> "Source":
         """A workspace."""
         return cls(space.dataset, space)
+
+    @classmethod
+    def of_recording(cls, dataset: Dataset, folder: str | Path) -> "Source":
+        """A folder that `record` wrote."""
+        return cls(dataset, table=open_recording(Path(folder), dataset), folder=Path(folder))
 
     @property
     def model(self) -> str:
@@ -93,6 +98,11 @@ class Source:
     def reached(self, configs: Sequence[SearchConfig]) -> list[SearchConfig]:
         """Those that search no deeper than the recording."""
         return [config for config in configs if self.table is None or reaches(self.table, config)]
+
+    def record_supplied(self, queries: Sequence[Query], config: SearchConfig) -> SignalTable:
+        """The lists of what a configuration reads, as far as the data set can supply it."""
+        row = Contender("what is supplied", config, "strategy")
+        return self.record(queries, [self.usable(row)[0].config if self.space else config])
 
     def record(self, queries: Sequence[Query], configs: Sequence[SearchConfig]) -> SignalTable:
         """The lists of these queries, searched now or recorded."""

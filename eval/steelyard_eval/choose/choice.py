@@ -39,9 +39,6 @@ from steelyard_eval.result.structs import Blocker, Message
 if TYPE_CHECKING:
     from steelyard_eval.choose.duel import PairSelectionState
 
-SMOOTHED = 2
-"""Weights of one strategy that move together; more are too many to smooth along: the metric chooses better."""
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -98,7 +95,7 @@ class Choice:
         """The same with another second measurement, or none."""
         grid, now, units = self.candidates.grid, self.current, unit_numbers(self.queries)
         differences = grid.metric - now.values[self.metric].astype(np.float32)
-        if self.only and max(block.moving for block in grid.blocks) > SMOOTHED:
+        if self.only and grid.steadier is grid.metric:
             return Scored.of(differences, differences, None, units, second)
         model, sha256 = self.source.model, self.source.dataset.sha256
         priors = lookup_priors(grid.keys, now.key, model, str(self.metric), sha256)

@@ -13,6 +13,7 @@ from steelyard import __version__
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
+from steelyard_eval.candidates.ceiling import Values, with_ceiling
 from steelyard_eval.candidates.choice_limits import Restriction
 from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.grid import LabelScorer
@@ -37,7 +38,7 @@ from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import mean_interval
 from steelyard_eval.recording.next_steps import describe_config
 from steelyard_eval.recording.provenance import estimate, origin, promised, with_certificate
-from steelyard_eval.recording.replay import facts_of, open_recording, replay
+from steelyard_eval.recording.replay import facts_of, replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Decision, Message, Provenance, Result
@@ -99,9 +100,7 @@ def recommend(
     if recording is None:
         source = Source.live((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(random_only))
     else:
-        source = Source(
-            random_only(dataset), table=open_recording(Path(recording), dataset), folder=Path(recording)
-        )
+        source = Source.of_recording(random_only(dataset), recording)
     dataset = source.dataset
     size = limit or measures[0].cutoff or 10
     one = None if only is None else read_only(only, size, source, weights_only)
@@ -132,7 +131,12 @@ def recommend(
     )
     decided = decide(choice.restricted(restriction))
     result, values = result_of(decided, leaderboard(decided), timed)
-    return Recommendation(result, values, *weights_of(decided, now), not candidates.complete)
+
+    def ceiling(result: Result, values: Values) -> Result:
+        tuned = today.values[measures[0]] + decided.choice.expect.unseen
+        return with_ceiling(result, values, source, tuned)
+
+    return Recommendation(result, values, *weights_of(decided, now), not candidates.complete, ceiling=ceiling)
 
 
 def _default(source: Source) -> str:

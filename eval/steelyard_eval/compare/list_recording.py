@@ -84,12 +84,17 @@ def _check_names(lists: Mapping[str, ListContender]) -> None:
     if not lists:
         raise ConfigError("there is no list to record; name one, as bm25=a.run")
     for name in lists:
-        try:
-            fine = name.isidentifier() and name.isascii() and str(parse_strategy(name, [name])) == name
-        except ConfigError:
-            fine = False
-        if not fine or not parse_strategy(name, [name]).retrievers:
+        if not names_list(name):
             raise ConfigError(f"{quote(name)} is not a valid list name; use a word such as mine or bm25")
+
+
+def names_list(name: str) -> bool:
+    """Whether a word can name a list of another engine: no fusion has it, nor a signal that is computed here."""
+    try:
+        read = parse_strategy(name, [name])
+    except ConfigError:
+        return False
+    return name.isidentifier() and name.isascii() and str(read) == name and bool(read.retrievers)
 
 
 def _found(whose: str, places: Sequence[Scored]) -> list[ScoredId]:

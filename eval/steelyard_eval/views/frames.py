@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, quote, visible
@@ -22,13 +22,25 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+Values = Mapping[str, Mapping[str, Floats]]  # label -> metric -> float64[Q]
+
 
 @dataclass(frozen=True, repr=False)
 class Answered:
     """What a job answers; `values` has every metric of every query: label -> metric -> float64[Q]."""
 
     result: Result
-    values: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
+    ceiling: Callable[[Result, Values], Result] | None = field(default=None, kw_only=True, compare=False)
+    """What adds a learned model's row, which takes seconds; None where there is none to add."""
+
+    def with_ceiling(self) -> Self:
+        """The same answer with the row of a learned model, out of fold; pages and notebooks show that one."""
+        return self if self.ceiling is None else replace(self, result=self._under_ceiling, ceiling=None)
+
+    @cached_property
+    def _under_ceiling(self) -> Result:
+        return self.result if self.ceiling is None else self.ceiling(self.result, self.values)
 
     @property
     def sentence(self) -> str:
@@ -138,7 +150,7 @@ class Answered:
         """Write the report (HTML, Markdown, JSON) here; returns the paths."""
         from steelyard_eval.views.report import write
 
-        return write(self.result, path)
+        return write(self._under_ceiling, path)
 
     def save(self, path: str | Path) -> None:
         """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
@@ -176,7 +188,7 @@ class Answered:
     def _repr_html_(self) -> str:
         from steelyard_eval.views.report.write import piece  # its templates take long to load
 
-        return piece(self.result)
+        return piece(self._under_ceiling)
 
 
 EXIT_CODES = {"pass": 0, "fail": 1, "mismatch": 2, "inconclusive": 0}

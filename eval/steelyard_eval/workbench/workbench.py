@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from steelyard.memory.query import Query
+    from steelyard_eval.candidates.signal_frame import Framed
+    from steelyard_eval.candidates.source import Source
     from steelyard_eval.choose.recommend import Recommendation
     from steelyard_eval.common.configurations import NamedConfig
     from steelyard_eval.compare.contenders import Given, GivenMany
@@ -89,6 +91,7 @@ class Workbench:
         verify: bool = False,
         seed: int = 0,
         timed: bool = True,
+        ceiling: bool = False,
     ) -> Answered:
         """Compare contenders on the same judged queries, or without judgments how far their lists agree.
 
@@ -128,7 +131,12 @@ class Workbench:
             Seed of the tests.
         timed : bool
             Time the searches.
+        ceiling : bool
+            Add what a learned model over all signals reaches; reports and notebooks have that anyway.
         """
+        from dataclasses import replace
+
+        from steelyard_eval.candidates.ceiling import with_ceiling
         from steelyard_eval.compare import compare
 
         given = [cast("Given", contenders), *more] if more else contenders
@@ -136,7 +144,27 @@ class Workbench:
             self.dataset, given, baseline=current, metrics=metrics, split=split, limit=limit, recording=recording,
             runs=write_runs, verify=verify, seed=seed, timed=timed, workspace=lambda: self.workspace,
         )  # fmt: skip
-        return self._kept(found)
+        if ceiling or (found.values and any(row.kind != "lists" for row in found.result.rows)):
+            found = replace(found, ceiling=lambda own, values: with_ceiling(own, values, self._source(recording)))
+        return self._kept(found.with_ceiling() if ceiling else found)
+
+    def signal_frame(self, split: str | None = None, recording: str | Path | None = None) -> Framed:
+        """Return (X, y, groups) of the labelled queries of a split, for `FusionTuner` and other estimators.
+
+        X is a DataFrame with a row for each query and candidate: query, entry, and a column for each signal, NaN
+        where a retriever did not return the entry. y has the grades, 0 without a label; groups number queries that
+        vary together, for `GroupKFold`. Values of metrics are those of `compare`. With a `recording` nothing is
+        searched.
+        """
+        from steelyard_eval.candidates.signal_frame import signal_frame
+        from steelyard_eval.datasets.groups import judged
+
+        return signal_frame(self._source(recording), judged(self.dataset, self.dataset.split(split)))
+
+    def _source(self, recording: str | Path | None) -> Source:
+        from steelyard_eval.candidates.source import Source
+
+        return Source.live(self.workspace) if recording is None else Source.of_recording(self.dataset, recording)
 
     def recommend(
         self,
@@ -153,6 +181,7 @@ class Workbench:
         target: str = "",
         latency: float | None = None,
         embedding_calls: float | None = None,
+        ceiling: bool = False,
     ) -> Recommendation:
         """Recommend the strategy and weights to use instead of what is used today, over all families or in one.
 
@@ -186,6 +215,8 @@ class Workbench:
             Choose only configurations whose median latency is at most this many milliseconds.
         embedding_calls : float
             Choose only configurations that embed at most this many of 100 queries (0: no vectors).
+        ceiling : bool
+            Add what a learned model over all signals reaches; reports and notebooks have that anyway.
         """
         from steelyard_eval.choose.recommend import recommend
 
@@ -195,7 +226,7 @@ class Workbench:
             timed=timed, recording=recording, model_labels=judged, target=target, latency=latency,
             embedding_calls=embedding_calls, workspace=self.workspace if recording is None else None,
         )  # fmt: skip
-        return self._kept(found)
+        return self._kept(found.with_ceiling() if ceiling else found)
 
     def tune(self, strategy: Given, **options: Any) -> Recommendation:  # noqa: ANN401 -- those of `recommend`
         """Tune one strategy: `recommend` with `only`; the other parameters are those of `recommend`."""
@@ -277,13 +308,11 @@ class Workbench:
         from steelyard_eval.notebook.explorer.exploration import Exploration
         from steelyard_eval.notebook.explorer.explored_data import ExplorerData
         from steelyard_eval.notebook.explorer.widget import Explorer  # it needs the extra
-        from steelyard_eval.recording.replay import open_recording, recorded_lists
 
-        table = None if recording is None else open_recording(Path(recording), self.dataset)
-        lists = recorded_lists(table)
+        source = self._source(recording)
+        lists = source.lists
         used = current or (self.dataset.today if lists is None else f"rrf({', '.join(lists)})")
-        space = self.workspace if table is None else None
-        bench = ExplorerData.of(self.dataset, parse_measures([metric])[0], limit, space, table)
+        bench = ExplorerData.of(self.dataset, parse_measures([metric])[0], limit, source.space, source.table)
         start = None if contender is None else read_config(contender, lists or ())
         return Explorer(Exploration(bench, start, used))
 

@@ -272,6 +272,7 @@ def test_a_search_loads_what_it_searches_with(tmp_path):
     done("index", starter(), tmp_path / "memory.db", "--embedder", "none")
     found = loaded("search", tmp_path / "memory.db", "rotate the token", "--system", "fts")
     assert found == {"apsw", "numpy", "sqlite_vec"}
+    assert not loaded("compare", starter(), "bm25,fts", heavy={"sklearn"})
 
 
 THREADS = """
