@@ -1,0 +1,271 @@
+"""Search engines load exports: PostgreSQL with pgvector, Qdrant's client as it runs alone, clients of others.
+
+``pytest -s`` prints how many of the first ten entries are ours, on qrels/workshop.
+"""
+
+import json
+import re
+from dataclasses import replace
+from uuid import UUID
+
+import numpy as np
+import pytest
+from tabled import tabled
+
+import steelyard_eval as sy
+from steelyard.finish import order
+from steelyard.fusion import fuse, parse_strategy
+from steelyard.memory.query import Query
+from steelyard.memory.text import CONTENT, content
+from steelyard.stores.base import ScoredId
+from steelyard.stores.postings import ANALYSIS
+from steelyard.systems import find_system
+from steelyard.table.join import join
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.manifest import workshop
+from steelyard_eval.export import export
+
+MODEL = "minilm-int8"
+ENDS = {"bm25": (0.0, 100.0), "vector": (-1.0, 1.0)}
+"""Between which scores lie; tmm reads the lower end alone."""
+
+
+def config(strategy, limit=10):
+    return find_system("plain").config(limit, MODEL).with_strategy(parse_strategy(strategy))
+
+
+def parts(strategy, to, limit=10):
+    return {name: part for name, part in export(config(strategy, limit), to).to_json().items() if name != "about"}
+
+
+@pytest.fixture(scope="module")
+def memory():
+    """The entries with their vectors, and the queries that have no filter with theirs."""
+    dataset = load(workshop())
+    vectors = dataset.vectors[MODEL, "text"], dataset.query_vectors[MODEL]
+    stored, asked = (np.asarray(rows, dtype=np.float32).tolist() for rows in vectors)
+    entries = [replace(entry, valid_until=None) for entry in dataset.entries]  # a note tells of windows
+    queries = [pair for pair in zip(dataset.queries, asked, strict=True) if not pair[0].filters.clauses]
+    return list(zip(entries, stored, strict=True)), queries
+
+
+def overlap(strategy, memory, found):
+    """The mean share of our first ten in what `found` gives for a query and its vector."""
+    search, shares = sy.load(workshop()).searcher(strategy), []
+    for query, vector in memory[1]:
+        ours = {hit.entry.id for hit in search(query.id).result.hits}
+        shares.append(len(ours & {*found(query, vector)}) / max(len(ours), 1))
+    print(f"{strategy}: {np.mean(shares):.3f} of our first ten")
+    return np.mean(shares)
+
+
+# PostgreSQL
+
+
+def literal(vector):
+    return f"[{','.join(map(repr, vector))}]"
+
+
+@pytest.fixture(scope="module")
+def table(postgres_database, memory):
+    """A connection to the exported table, filled."""
+    import psycopg
+
+    facts = "1*importance, 1*severity, 1*corrections, 1*recency, 1*recency(since=access)"
+    names = ("id", *CONTENT, "importance", "severity", "correction_count")
+    dates = ("updated_at", "last_accessed_at")
+    values = ["$1", *(f"to_timestamp(${place})" for place in (2, 3)), *(f"${n}" for n in range(4, 4 + len(names)))]
+    insert = f"INSERT INTO entries (embedding, {', '.join((*dates, *names))}) VALUES ({', '.join(values)})"
+    with psycopg.connect(postgres_database, autocommit=True, cursor_factory=psycopg.RawCursor) as server:
+        server.execute(parts(f"weighted_sum(1*rrf(bm25, vector), {facts})", "pgvector")["schema"])
+        for entry, vector in memory[0]:
+            since = [getattr(entry, name) or entry.created_at for name in dates]
+            server.execute(insert, [literal(vector), *since, *(getattr(entry, name) for name in names)])
+        yield server
+        server.execute("DROP TABLE entries")
+
+
+def rows(server, strategy, query, vector, limit=10):
+    """What the exported statement finds: id -> score, best first."""
+    statement = parts(strategy, "pgvector", limit)["search"]
+    given = {"text": query.text, "vector": literal(vector), "timestamptz": query.asked_at}
+    kinds = dict(re.findall(r"\$([0-9])::([a-z]+)", statement))
+    statement = re.sub(r"(\$[0-9])::timestamptz", r"to_timestamp(\1)", statement)
+    return dict(server.execute(statement, [given[kinds[place]] for place in sorted(kinds)]).fetchall())
+
+
+@tabled
+def test_postgresql_fuses_its_own_lists_as_we_do(strategy, table, memory):
+    """What is compared is what the statement makes of the lists that it finds itself."""
+    entries = {entry.id: entry for entry, _ in memory[0]}
+    names = parse_strategy(strategy).signals & {"fts", "bm25", "vector"}
+    for query, vector in memory[1][::40]:
+        found = {name: rows(table, name, query, vector, 100).items() for name in names}
+        lists = {name: [ScoredId(*pair, at) for at, pair in enumerate(own, 1)] for name, own in found.items()}
+        near = dict(table.execute("SELECT id, 1 - (embedding <=> $1) FROM entries", [literal(vector)]).fetchall())
+        cosine = {"cosine": lambda _, ids, near=near: np.array([near[id_] for id_ in ids])}
+        asked = [Query(query.text, id="q")], [query.asked_at]
+        one = join(*asked, [lists], cosine, lambda ids, _: [entries[id_] for id_ in ids], ends=[ENDS])
+        ranking = order(one, fuse(one, parse_strategy(strategy)))
+        ours = {one.entries[one.entry[row]]: score for row, score in zip(ranking.row, ranking.score, strict=True)}
+        theirs, best = rows(table, strategy, query, vector), pytest.approx([*ours.values()][:10], rel=1e-9)
+        # scores that are equal but for rounding may stand in another order
+        assert [*theirs.values()] == best
+        assert [ours[id_] for id_ in theirs] == best
+
+
+@pytest.mark.parametrize(("strategy", "least"), [("bm25", 0.65), ("rrf(bm25, vector, k=60)", 0.8)])
+def test_postgresql_finds_what_we_find(strategy, least, table, memory):
+    """Its words are others than ours: parts of compounds, more stop words."""
+    assert overlap(strategy, memory, lambda *asked: rows(table, strategy, *asked)) >= least
+
+
+def test_psql_makes_the_table_and_the_statement_of_the_file(postgres_database):
+    import psycopg
+
+    own = config("rrf(fts, 2*vector)")
+    weights = replace(own.retrievers["fts"], field_weights={"order": 3.0, "Text": 1.0, "x" * 63: 0.5})
+    text = str(export(replace(own, retrievers={**own.retrievers, "fts": weights}), "pgvector"))
+    with psycopg.connect(postgres_database) as server:  # rolled back
+        server.execute("CREATE SCHEMA apart; SET search_path = apart, public")
+        server.execute(text)
+        server.execute(
+            """INSERT INTO entries ("order", "Text", id) VALUES ('b', 'key', 'x'), ('a key', 'b', 'y')"""
+        )
+        found = server.execute(f"EXECUTE search('key''s', '{literal([1.0] * 384)}')").fetchall()
+        server.rollback()
+    assert [id_ for id_, _ in found] == ["y", "x"]  # the field of weight 3 first
+
+
+# Qdrant
+
+
+@pytest.fixture(scope="module")
+def collection(memory):
+    """The exported collection in Qdrant's client, filled, with what makes a sparse vector of a query.
+
+    Sparse vectors have the words of our own analysis and BM25 (Robertson and Zaragoza, 2009) without idf, which
+    the modifier of the collection adds.
+    """
+    qdrant = pytest.importorskip("qdrant_client", reason="qdrant-client is not installed")
+    models, client = qdrant.models, qdrant.QdrantClient(":memory:")
+    exported = parts("weighted_sum(1*rrf(bm25, vector), 1*importance)", "qdrant")
+    made = models.CreateCollection(**exported["collection"])
+    client.create_collection("entries", vectors_config=made.vectors, sparse_vectors_config=made.sparse_vectors)
+    texts = [content(entry) for entry, _ in memory[0]]
+    split = replace(ANALYSIS, languages=("english",))  # as dataset.json says
+    words = list(map(split.entry, texts))
+    numbers = {word: at for at, word in enumerate({word: 0 for own in words for word in own})}
+    mean = np.mean([*map(len, words)])
+
+    def sparse(own, value):
+        found = {numbers[word]: value(own.count(word)) for word in own if word in numbers}
+        return models.SparseVector(indices=[*found], values=[*found.values()])
+
+    for at, ((entry, vector), own) in enumerate(zip(memory[0], words, strict=True)):
+        norm = 1.2 * (1 - 0.75 + 0.75 * len(own) / mean)
+        keywords = sparse(own, lambda often, norm=norm: often * 2.2 / (often + norm))
+        about = {"id": entry.id, "importance": entry.importance}
+        point = {"id": str(UUID(int=at)), "vector": {"embedding": vector, "keywords": keywords}, "payload": about}
+        client.upsert("entries", [models.PointStruct(**point)])
+    yield client, models, lambda text: sparse(split.query(text), float)
+    client.close()
+
+
+def filled(query, values):
+    """An exported query with values in the places of what stands for them."""
+    if isinstance(query, list):
+        return [filled(part, values) for part in query]
+    if isinstance(query, dict) and "text" not in query:
+        return {name: filled(part, values) for name, part in query.items()}
+    return values.get(str(query), query)
+
+
+@tabled
+def test_qdrant_ranks_as_we_do(strategy, least, collection, memory):
+    """What is left are equal scores, whose order is its own."""
+    client, models, sparse = collection
+    exported = parts(strategy, "qdrant")["query"]
+
+    def found(query, vector):
+        keywords = str({"text": "<query text>", "model": "qdrant/bm25"})
+        body = filled(exported, {"<query vector>": vector, keywords: sparse(query.text).model_dump()})
+        asked = vars(models.QueryRequest(**body))
+        given = {name: asked[name] for name in ("query", "using", "limit", "prefetch")}
+        return [point.payload["id"] for point in client.query_points("entries", **given).points]
+
+    assert overlap(strategy, memory, found) >= least
+
+
+# No server of the others runs here: their clients take what is sent
+
+
+class Sent(Exception):  # noqa: N818 -- it ends a call before the network
+    pass
+
+
+@tabled
+def test_a_client_sends_the_bodies_to_the_paths_that_the_notes_name(to, package, strategy, calls):
+    module = pytest.importorskip(package, reason=f"{package} is not installed")
+    elastic = to == "elasticsearch"
+
+    def perform_request(_self, method, path, *more, body=None, **options):
+        raise Sent(method, path.partition("?")[0], json.loads(body or more[-1]))
+
+    base = pytest.importorskip("elastic_transport").BaseNode if elastic else module.Connection
+    connection = type("Connection", (base,), {"perform_request": perform_request, "close": lambda self: None})
+    client_of = module.Elasticsearch if elastic else module.OpenSearch
+    named = {"node_class" if elastic else "connection_class": connection}
+    client, document = client_of("http://localhost:9200", max_retries=0, **named), parts(strategy, to)
+    assert set(document) == {part for part, *_ in calls}
+    for part, method, path, call, given in calls:
+        function = client
+        for name in call.split("."):
+            function = getattr(function, name)
+        with pytest.raises(Sent) as sent:
+            function(**given, **(document[part] if elastic else {"body": document[part]}))
+        assert sent.value.args == (method, path, document[part])
+
+
+def test_weaviates_client_makes_the_same_collection_and_request():
+    of = pytest.importorskip("weaviate.collections.classes.config", reason="weaviate-client is not installed")
+    from weaviate.classes.query import HybridFusion
+    from weaviate.collections.grpc.query import _QueryGRPC
+    from weaviate.util import _ServerVersion
+
+    document = parts("weighted_sum(0.3*fts, 0.9*vector, normalize=minmax)", "weaviate")
+    text = {"data_type": of.DataType.TEXT, "tokenization": of.Tokenization.WORD, "index_searchable": True}
+    distance = {"distance_metric": of.VectorDistances.COSINE}
+    made = of._CollectionConfigCreate(
+        name="Entries",
+        properties=[of.Property(name=name, **text) for name in CONTENT],
+        vectorizer_config=of.Configure.Vectorizer.none(),
+        vector_index_config=of.Configure.VectorIndex.hnsw(**distance),
+    )
+    assert made._to_dict() == document["collection"]
+    given = document["hybrid"] | {"vector": [0.5, 0.25], "fusion_type": HybridFusion.RELATIVE_SCORE}
+    given["properties"] = given.pop("query_properties")  # as the method below `collection.query.hybrid` calls them
+    asked = _QueryGRPC(_ServerVersion(1, 30, 0), "Entries", None, None, True, True, True).hybrid(**given)
+    assert (asked.limit, asked.hybrid_search.query) == (10, "<query text>")
+    assert (asked.hybrid_search.alpha, *asked.hybrid_search.properties) == (0.75, *CONTENT)
+
+
+def test_pyvespa_writes_the_same_schema():
+    vespa = pytest.importorskip("vespa.package", reason="pyvespa is not installed")
+    facts = json.loads((workshop().parents[1] / "tests/unit/export/test_engines.json").read_text("utf-8"))[
+        "pyvespa"
+    ]
+    made = vespa.Schema(
+        "entries",
+        vespa.Document([vespa.Field(**field) for field in facts["fields"]]),
+        [vespa.FieldSet("default", [*CONTENT])],
+        [vespa.RankProfile(
+            "steelyard", facts["first"], inputs=facts["inputs"],
+            functions=[vespa.Function(*function) for function in facts["functions"]],
+            global_phase=vespa.GlobalPhaseRanking(facts["global"], 200),
+        )],
+    )  # fmt: skip
+    written = re.sub(r"expression \{\s*(.*?)\s*\}", r"expression: \1", made.schema_to_text)
+    document = parts("rrf(fts, 2*vector, k=20)", "vespa")
+    assert sorted(written.split()) == sorted(document["schema"].split())  # rerank-count may stand first
+    assert document["query"] == facts["query"]
