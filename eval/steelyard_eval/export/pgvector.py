@@ -24,7 +24,7 @@ from steelyard_eval.export.engines import ENGINES, Lists, render
 ENGINE = ENGINES["pgvector"]
 SQL = STRICT_JSON.decode(resources.files(__package__).joinpath("pgvector.json").read_text("utf-8"))
 LETTERS = "ABCD"
-UNDERFLOW = -600
+UNDERFLOW = -700
 """PostgreSQL refuses a number that is too small for a double: exponents of e go no further."""
 TYPES = {"query text": "text", "query vector": "vector", "time of the search": "timestamptz"}
 
