@@ -63,23 +63,21 @@ ENGINES = {
 
 
 @dataclass(frozen=True)
-class Prior:
-    """What is added to a score: importance / 10, or what is left of 1 after `seconds` (half-life) since a date."""
-
-    name: str
-    weight: float
-    date: str = ""
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True)
 class Lists:
-    """A search as an engine runs it: a fusion of lists, times `weight` where priors are added to its score."""
+    """A search as an engine runs it: a fusion of lists, times `weight` where priors are added to its score.
+
+    A prior is its `weight` alone for importance / 10, and has a `date` and a half-life in `seconds` for recency.
+    """
 
     config: SearchConfig
     fusion: Fusion
     weight: float = 1.0
-    priors: tuple[Prior, ...] = ()
+    priors: Sequence[Mapping[str, Any]] = ()
+
+    @cached_property
+    def depths(self) -> dict[str, int]:
+        """The depth of each list; Lost where one has none."""
+        return {name: base.depth_of(self.config, name) for name in self.fusion.weights}
 
     @cached_property
     def traits(self) -> set[str]:
@@ -113,19 +111,25 @@ class Lists:
 
     def facts(self) -> dict[str, Any]:
         """What every template gets."""
-        weights, config = self.fusion.weights, self.config
-        keyword = base.keyword_of(weights)
-        fields = base.fields(config, keyword) if keyword else {}
+        config, keyword = self.config, base.keyword_of(self.fusion.weights)
         return {
-            "strategy": str(config.effective),
+            "strategy": config.effective,
             "limit": config.limit,
-            "fields": fields,
-            "vector": "vector" in weights,
+            "fusion": self.fusion,
+            "fields": base.fields(config, keyword) if keyword else {},
+            "vector": "vector" in self.fusion.weights,
             "dims": base.dims(config),
             "size": base.dims(config) or ANY_SIZE,
             "dates": base.dates_of(leaves(config.effective)),
-            "signals": config.effective.signals,
         }
+
+
+def lists_in(config: SearchConfig, engine: Engine) -> Lists:
+    """The lists of any strategy, for an engine with a language of its own for scores; Lost for two of keywords."""
+    names = [name for name in base.LISTS if name in config.effective.signals]
+    if {*base.KEYWORDS} <= {*names}:
+        raise Loss(engine.lacks["fts bm25"])
+    return Lists(config, Fusion("alone" if len(names) == 1 else "lists", dict.fromkeys(names, 1.0)))
 
 
 def _read(config: SearchConfig, engine: Engine) -> Lists:
@@ -137,7 +141,7 @@ def _read(config: SearchConfig, engine: Engine) -> Lists:
         raise Loss(engine.lacks["none"])
     else:
         fusion = base.hybrid(found[0].expr, engine.takes, engine.lacks, scores=True)
-        lists = Lists(config, fusion, found[0].weight, tuple(map(_prior, others)))
+        lists = Lists(config, fusion, found[0].weight, [*map(_prior, others)])
     losses, k = lists.told(engine.refuses), lists.fusion.k
     if lists.fusion.kind == RECIPROCAL and not (k == int(k) and engine.k[0] <= k <= engine.k[1]):
         limits = f"it is a whole number in {engine.k[0]}..{engine.k[1]} there"
@@ -147,17 +151,18 @@ def _read(config: SearchConfig, engine: Engine) -> Lists:
     return lists
 
 
-def _prior(term: Term) -> Prior:
+def _prior(term: Term) -> dict[str, Any]:
     if not isinstance(term.expr, Signal) or term.expr.name not in ("recency", "importance"):
         raise Loss(f"{term.expr} cannot be added to a score there; recency and importance can")
-    if term.expr.name == "importance":
-        return Prior("importance", term.weight)
-    return Prior("recency", term.weight, base.date_of(term.expr), base.half_life_of(term.expr))
+    found = {"weight": term.weight, "date": "", "seconds": 0.0}
+    if term.expr.name == "recency":
+        found |= {"date": base.date_of(term.expr), "seconds": base.half_life_of(term.expr)}
+    return found
 
 
 def _depths(lists: Lists, shared: tuple[str, int] | None) -> tuple[dict[str, int], list[str]]:
     """How deep each list is there, at least the limit, with a note on each that was tuned at another depth."""
-    asked = {name: base.depth_of(lists.config, name) for name in lists.fusion.weights}
+    asked = lists.depths
     least = max([lists.config.limit, *(asked.values() if shared else ())])
     deep = {name: max(depth, least) for name, depth in asked.items()}
     if shared and least > shared[1]:
@@ -175,21 +180,8 @@ def _write(name: str, config: SearchConfig) -> Parts:
     engine = ENGINES[name]
     lists = _read(config, engine)
     depths, deeper = _depths(lists, engine.depth) if engine.depth or engine.priors else ({}, [])
-    parts: dict[str, Any] = STRICT_JSON.decode(
-        render(
-            f"{name}.json.jinja",
-            kind=lists.fusion.kind,
-            weights=lists.fusion.weights,
-            shares=lists.fusion.shares() if any(lists.fusion.weights.values()) else {},
-            equal=lists.fusion.equal,
-            k=int(lists.fusion.k),
-            weight=lists.weight,
-            priors=lists.priors,
-            depths=depths,
-            **lists.facts(),
-        )
-    )
-    return parts, [*lists.notes(engine), *deeper]
+    facts = lists.facts() | {"weight": lists.weight, "priors": lists.priors, "depths": depths}
+    return STRICT_JSON.decode(render(f"{name}.json.jinja", **facts)), [*lists.notes(engine), *deeper]
 
 
 def render(template: str, **facts: object) -> str:

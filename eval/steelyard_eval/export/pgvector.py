@@ -18,8 +18,8 @@ from steelyard.grammar import number_text
 from steelyard.retrievers import RETRIEVER_KINDS, RETRIEVERS
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard_eval.export import base
-from steelyard_eval.export.base import Fusion, Loss, Parts, Target
-from steelyard_eval.export.engines import ENGINES, Lists, render
+from steelyard_eval.export.base import Loss, Parts, Target
+from steelyard_eval.export.engines import ENGINES, lists_in, render
 
 ENGINE = ENGINES["pgvector"]
 SQL = STRICT_JSON.decode(resources.files(__package__).joinpath("pgvector.json").read_text("utf-8"))
@@ -31,10 +31,7 @@ TYPES = {"query text": "text", "query vector": "vector", "time of the search": "
 
 def write(config: SearchConfig) -> Parts:
     """The table and its indexes as `schema`, and the statement as `search`."""
-    names = [name for name in base.LISTS if name in config.effective.signals]
-    lists = Lists(config, Fusion("lists", dict.fromkeys(names, 1.0)))
-    if {*base.KEYWORDS} <= {*names}:
-        raise Loss("fts and bm25 are two keyword lists, and a query there has one; keep one of them")
+    lists = lists_in(config, ENGINE)
     statement = _Statement(config)
     statement.ranked(config.effective)
     facts = lists.facts()
@@ -42,7 +39,7 @@ def write(config: SearchConfig) -> Parts:
     if len(weights) > len(LETTERS):
         raise Loss(f"keywords of fields with {len(weights)} weights: a tsvector has {len(LETTERS)}")
     facts["letters"] = dict(zip(LETTERS, weights, strict=False))
-    columns = [column for name, column in SQL["columns"].items() if name in facts["signals"]]
+    columns = [column for name, column in SQL["columns"].items() if name in config.effective.signals]
     schema = render("pgvector.schema.sql.jinja", columns=columns, **facts)
     search = render("pgvector.search.sql.jinja", steps=statement.steps, **facts)
     asked = ", ".join(f"${place} {what}" for place, what in enumerate(statement.asked, 1))
@@ -103,7 +100,7 @@ class _Statement:
         how = options.get("normalize", expr.keyword)
         if how not in SQL["scaled"]:
             raise Loss(base.reason_for_fusion(how, ENGINE.lacks))
-        if how == "none" and len(terms) > 1 and any(map(_raw, terms_of(terms))):
+        if how == "none" and len(terms) > 1 and any(_raw(term.expr) for term in terms):
             raise Loss(ENGINE.lacks["keywords none"])
         found = {term: self.ranked(term.expr) for term in terms if term.expr.signals & RETRIEVERS}
         if not found:
@@ -143,11 +140,6 @@ class _Statement:
         elif expr.name == "cosine":
             words["vector"] = self._ask("query vector")
         return Template(SQL["priors"][expr.name]).substitute(words)
-
-
-def terms_of(terms: Sequence[Term]) -> list[Expr]:
-    """What is weighed."""
-    return [term.expr for term in terms]
 
 
 def _raw(expr: Expr) -> bool:

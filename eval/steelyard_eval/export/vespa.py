@@ -17,10 +17,9 @@ import re
 from steelyard.config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, leaves
 from steelyard.grammar import number_text
-from steelyard.retrievers import RETRIEVERS
 from steelyard_eval.export import base
-from steelyard_eval.export.base import Fusion, Loss, Parts, Target
-from steelyard_eval.export.engines import ENGINES, Lists, render
+from steelyard_eval.export.base import Loss, Parts, Target
+from steelyard_eval.export.engines import ENGINES, lists_in, render
 
 ENGINE = ENGINES["vespa"]
 NAMES = {"fts": "keywords", "bm25": "keywords", "vector": "semantic", "importance": "importance"}
@@ -30,30 +29,24 @@ NAMES = {"fts": "keywords", "bm25": "keywords", "vector": "semantic", "importanc
 def write(config: SearchConfig) -> Parts:
     """The text of ``schemas/entries.sd`` as `schema`, and the body of ``POST /search/`` as `query`."""
     strategy = config.effective
-    found = strategy.signals & RETRIEVERS
-    # layers are refused where they stand
-    names = sorted(found, key=base.LISTS.index) if found <= {*base.LISTS} else []
+    lists = lists_in(config, ENGINE)
     score = _name(strategy) if isinstance(strategy, Signal) else _score(strategy)
-    if not names:
+    if not lists.depths:
         raise Loss("no term finds entries of its own: there is neither a keyword list nor a vector list")
-    if set(base.KEYWORDS) <= set(names):
-        raise Loss("fts and bm25 are two keyword lists, and the profile has one; keep one of them")
-    depths = {name: base.depth_of(config, name) for name in names}
-    lists = Lists(config, Fusion("alone" if len(names) == 1 else "lists", dict.fromkeys(names, 1.0)))
     decays = {_name(each): each for each in leaves(strategy) if each.name == "recency"}
     text = render(
         "vespa.sd.jinja",
         score=score,
         # a signal alone needs the first phase only; the others let every hit through it
-        first=score if isinstance(strategy, Signal) else " + ".join(NAMES[name] for name in names),
+        first=score if isinstance(strategy, Signal) else " + ".join(NAMES[name] for name in lists.depths),
         alone=isinstance(strategy, Signal),
-        depths=depths,
-        count=max(config.limit, sum(depths.values())),
+        depths=lists.depths,
+        count=max(config.limit, sum(lists.depths.values())),
         decays={name: (base.date_of(each), base.half_life_of(each)) for name, each in decays.items()},
         **lists.facts(),
     )
     schema, _, query = text.partition("query:\n")
-    cut = " and ".join(f"{name} at depth {depth}" for name, depth in depths.items())
+    cut = " and ".join(f"{name} at depth {depth}" for name, depth in lists.depths.items())
     return {"schema": schema, "query": json.loads(query)}, lists.notes(ENGINE, depths=cut)
 
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
@@ -28,6 +29,7 @@ from steelyard.table.join import join
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import workshop
 from steelyard_eval.export import TARGETS, export, unsupported
+from steelyard_eval.export.base import DATES
 
 from .families import FAMILIES
 
@@ -51,7 +53,10 @@ def memory():
     dataset = load(workshop())
     vectors = dataset.vectors[MODEL, "text"], dataset.query_vectors[MODEL]
     stored, asked = (np.asarray(rows, dtype=np.float32).tolist() for rows in vectors)
-    entries = [replace(entry, valid_until=None) for entry in dataset.entries]  # a note tells of windows
+    entries = [  # a note tells of windows, and what the dates of an export mean
+        replace(one, valid_until=None, **{name: getattr(one, name) or one.created_at for name in DATES})
+        for one in dataset.entries
+    ]
     queries = [pair for pair in zip(dataset.queries, asked, strict=True) if not pair[0].filters.clauses]
     return list(zip(entries, stored, strict=True)), queries
 
@@ -69,8 +74,8 @@ def overlap(strategy, memory, found):
 # PostgreSQL
 
 
-def literal(vector):
-    return f"[{','.join(map(repr, vector))}]"
+def moment(seconds):
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +85,14 @@ def table(postgres_database, memory):
 
     facts = "1*importance, 1*severity, 1*corrections, 1*recency, 1*recency(since=access)"
     names = ("id", *CONTENT, "importance", "severity", "correction_count")
-    dates = ("updated_at", "last_accessed_at")
-    values = ["$1", *(f"to_timestamp(${place})" for place in (2, 3)), *(f"${n}" for n in range(4, 4 + len(names)))]
-    insert = f"INSERT INTO entries (embedding, {', '.join((*dates, *names))}) VALUES ({', '.join(values)})"
+    rows = [{name: getattr(one, name) for name in names} | {"embedding": vector} for one, vector in memory[0]]
+    for row, (entry, _) in zip(rows, memory[0], strict=True):
+        row |= {name: str(moment(getattr(entry, name))) for name in DATES}
+    names = ", ".join(rows[0])
     with psycopg.connect(postgres_database, autocommit=True, cursor_factory=psycopg.RawCursor) as server:
         server.execute(parts(f"weighted_sum(1*rrf(bm25, vector), {facts})", "pgvector")["schema"])
-        for entry, vector in memory[0]:
-            since = [getattr(entry, name) or entry.created_at for name in dates]
-            server.execute(insert, [literal(vector), *since, *(getattr(entry, name) for name in names)])
+        filled = f"INSERT INTO entries ({names}) SELECT {names} FROM json_populate_recordset(NULL::entries, $1)"
+        server.execute(filled, [json.dumps(rows)])
         yield server
         server.execute("DROP TABLE entries")
 
@@ -95,9 +100,8 @@ def table(postgres_database, memory):
 def rows(server, strategy, query, vector, limit=10):
     """What the exported statement finds: id -> score, best first."""
     statement = parts(strategy, "pgvector", limit)["search"]
-    given = {"text": query.text, "vector": literal(vector), "timestamptz": query.asked_at}
+    given = {"text": query.text, "vector": str(vector), "timestamptz": moment(query.asked_at)}
     kinds = dict(re.findall(r"\$([0-9])::([a-z]+)", statement))
-    statement = re.sub(r"(\$[0-9])::timestamptz", r"to_timestamp(\1)", statement)
     return dict(server.execute(statement, [given[kinds[place]] for place in sorted(kinds)]).fetchall())
 
 
@@ -109,7 +113,7 @@ def test_postgresql_fuses_its_own_lists_as_we_do(strategy, table, memory):
     for query, vector in memory[1][::40]:
         found = {name: rows(table, name, query, vector, 100).items() for name in names}
         lists = {name: [ScoredId(*pair, at) for at, pair in enumerate(own, 1)] for name, own in found.items()}
-        near = dict(table.execute("SELECT id, 1 - (embedding <=> $1) FROM entries", [literal(vector)]).fetchall())
+        near = dict(table.execute("SELECT id, 1 - (embedding <=> $1) FROM entries", [str(vector)]).fetchall())
         cosine = {"cosine": lambda _, ids, near=near: np.array([near[id_] for id_ in ids])}
         asked = [Query(query.text, id="q")], [query.asked_at]
         one = join(*asked, [lists], cosine, lambda ids, _: [entries[id_] for id_ in ids], ends=[ENDS])
@@ -136,10 +140,8 @@ def test_psql_makes_the_table_and_the_statement_of_the_file(postgres_database):
     with psycopg.connect(postgres_database) as server:  # rolled back
         server.execute("CREATE SCHEMA apart; SET search_path = apart, public")
         server.execute(text)
-        server.execute(
-            """INSERT INTO entries ("order", "Text", id) VALUES ('b', 'key', 'x'), ('a key', 'b', 'y')"""
-        )
-        found = server.execute(f"EXECUTE search('key''s', '{literal([1.0] * 384)}')").fetchall()
+        server.execute("""INSERT INTO entries (id, "order", "Text") VALUES ('x', 'b', 'key'), ('y', 'key', 'b')""")
+        found = server.execute(f"EXECUTE search('key''s', '{[1.0] * 384}')").fetchall()
         server.rollback()
     assert [id_ for id_, _ in found] == ["y", "x"]  # the field of weight 3 first
 

@@ -19,7 +19,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.extensions.spec_kit_file import DEFAULTS, read_foreign, write_foreign
 from steelyard.finish import Mmr, order
-from steelyard.fusion import FAMILIES, fuse, parse_strategy
+from steelyard.fusion import fuse, parse_strategy
 from steelyard.grammar import parse_call
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.systems import find_system
@@ -356,21 +356,6 @@ def test_another_measure_of_vectors_and_another_order_are_refused_elsewhere():
         export(own, "elasticsearch")
     with pytest.raises(ConfigError, match=r"mmr\(10\) orders"):
         export(replace(config(RRF), finish=(Mmr(10), *config(RRF).finish)), "qdrant")
-
-
-SUMMED = ("elasticsearch", "opensearch", "weaviate")
-FUSED = sorted(FAMILIES.keys() - {"weighted_sum", "rrf", "tiered", "layered", "by_intent"})
-
-
-@pytest.mark.parametrize("name", FUSED)
-@pytest.mark.parametrize("to", TARGETS)
-def test_other_fusions_are_refused_by_name(name, to):
-    """comb_sum is a sum on the scale of minmax, which three of them have; SQL can add up nearly all."""
-    if (name == "comb_sum" and to in SUMMED) or (to == "pgvector" and name not in ("borda", "gated", "boost")):
-        return
-    own = config("boost(fts, decay)" if name == "boost" else f"{name}(fts, vector)")
-    with pytest.raises(ConfigError, match=rf"strategy '{name}\(.*cannot be expressed in {to}"):
-        export(own, to)
 
 
 @pytest.fixture
