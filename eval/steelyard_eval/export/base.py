@@ -247,7 +247,7 @@ def index_notes(config: SearchConfig, names: Collection[str]) -> list[str]:
 
 DATES = {"updated_at": "the last update, else creation", "last_accessed_at": "the last access, else creation"}
 """The fields that age is counted from, and their meaning."""
-TAKEN = {"id", "vector", "embedding", "keywords", "importance", *DATES}
+TAKEN = {"id", "vector", "embedding", "keywords", "importance", "severity", "correction_count", *DATES}
 """The fields of documents that are none of keywords, and what engines call their own."""
 _FIELDS = {"update": "updated_at", "access": "last_accessed_at"}
 

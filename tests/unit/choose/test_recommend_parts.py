@@ -71,7 +71,13 @@ def test_what_no_target_can_run_says_what_was_tried_why_not_and_what_to_do(space
     assert "graph is no part of a hybrid query" in line
     fits = replace(found, config=config_of("rrf(bm25, vector, k=1)")).saved(tmp_path / "w.json", space.dataset)[1]
     (line,) = [line for line in fits if line.startswith("export: ")]
-    assert {target for target in TARGETS if target in line} == {"opensearch", "elasticsearch", "vespa", "qdrant"}
+    assert {target for target in TARGETS if target in line} == {
+        "opensearch",
+        "elasticsearch",
+        "vespa",
+        "qdrant",
+        "pgvector",
+    }
 
 
 def config_of(text, system="plain"):

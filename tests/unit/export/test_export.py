@@ -33,7 +33,6 @@ ECHOVAULT = "tiered(fts, min_results=3, then=weighted_sum(0.42*fts, 0.58*vector,
 MOLTNET = "weighted_sum(2*rrf(vector, fts, k=40), 0.3*recency(half_life=69h), 0.1*importance)"
 SOLERI = "weighted_sum(0.5*tfidf, 0.3*cosine, 0.3*severity, 0.3*recency(half_life=365d), 0.4*tags, 0.2*domain)"
 RRF = "rrf(fts, vector, k=60)"
-WEIGHTED_RRF = "rrf(fts, 3*vector, k=20)"
 MINMAX = "weighted_sum(0.3*fts, 0.9*vector, normalize=minmax)"
 
 
@@ -222,7 +221,6 @@ def valid(record, schema):
 # What is lost on the way is told, and told only there
 
 DATED = "weighted_sum(1*rrf(vector, fts), 0.2*recency(half_life=69h, since={}))"
-DIVIDED = "weighted_sum({}*rrf(vector, fts), 0.2*recency(half_life=69h, since=access))"
 
 
 @tabled
