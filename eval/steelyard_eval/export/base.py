@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from string import Template
 from typing import Any
 
@@ -23,8 +24,10 @@ from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
 from steelyard_eval.export.strategy_changes import analysis_notes
 
-Parts = tuple[dict[str, Any], list[str]]
-"""The parts of a document by name, and its notes."""
+Documents = dict[str, Any] | Callable[[], dict[str, Any]]
+"""The parts of a document by name, or what writes them: most exports are only asked whether there is one."""
+Parts = tuple[Documents, list[str]]
+"""The parts of a document, and its notes."""
 
 
 class Loss(Exception):  # noqa: N818 -- it names what is lost; users see the ConfigError made of it
@@ -66,8 +69,13 @@ class Export:
 
     target: Target
     strategy: str
-    parts: dict[str, object]
+    made: Documents
     notes: tuple[str, ...]
+
+    @cached_property
+    def parts(self) -> dict[str, Any]:
+        """The parts of the document by name."""
+        return self.made() if callable(self.made) else self.made
 
     def to_json(self) -> dict[str, Any]:
         """Return the parts by name, and `about`: target, documentation, strategy and notes."""

@@ -11,10 +11,10 @@ they hold for. Traits are the names of a strategy's signals and its kind of fusi
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib import resources
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.base.files import STRICT_JSON
 from steelyard.config import SearchConfig
@@ -22,6 +22,9 @@ from steelyard.fusion import RECIPROCAL, Signal, Term, leaves
 from steelyard.grammar import number_text
 from steelyard_eval.export import base
 from steelyard_eval.export.base import DATES, Fusion, Loss, Parts, Target
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 ANY_SIZE = 384
 """What stands for a length of vectors that is not known, which a note tells."""
@@ -181,11 +184,11 @@ def _write(name: str, config: SearchConfig) -> Parts:
     lists = _read(config, engine)
     depths, deeper = _depths(lists, engine.depth) if engine.depth or engine.priors else ({}, [])
     facts = lists.facts() | {"weight": lists.weight, "priors": lists.priors, "depths": depths}
-    return STRICT_JSON.decode(render(f"{name}.json.jinja", **facts)), [*lists.notes(engine), *deeper]
+    return lambda: STRICT_JSON.decode(render(f"{name}.json.jinja", **facts)), [*lists.notes(engine), *deeper]
 
 
-def render(template: str, **facts: object) -> str:
-    """The text of a template beside this module; it gets numbers, checked names, and texts of our own."""
+@cache
+def _templates() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     made = Environment(
@@ -197,7 +200,12 @@ def render(template: str, **facts: object) -> str:
         keep_trailing_newline=True,
     )
     made.filters["number"] = number_text
-    return made.get_template(template).render(facts)
+    return made
+
+
+def render(template: str, **facts: object) -> str:
+    """The text of a template beside this module; it gets numbers, checked names, and texts of our own."""
+    return _templates().get_template(template).render(facts)
 
 
 def declared(name: str) -> Target:

@@ -40,10 +40,11 @@ def write(config: SearchConfig) -> Parts:
         raise Loss(f"keywords of fields with {len(weights)} weights: a tsvector has {len(LETTERS)}")
     facts["letters"] = dict(zip(LETTERS, weights, strict=False))
     columns = [column for name, column in SQL["columns"].items() if name in config.effective.signals]
-    schema = render("pgvector.schema.sql.jinja", columns=columns, **facts)
-    search = render("pgvector.search.sql.jinja", steps=statement.steps, **facts)
     asked = ", ".join(f"${place} {what}" for place, what in enumerate(statement.asked, 1))
-    return {"schema": schema, "search": search}, lists.notes(ENGINE, parameters=asked)
+    return lambda: {
+        "schema": render("pgvector.schema.sql.jinja", columns=columns, **facts),
+        "search": render("pgvector.search.sql.jinja", steps=statement.steps, **facts),
+    }, lists.notes(ENGINE, parameters=asked)
 
 
 class _Statement:

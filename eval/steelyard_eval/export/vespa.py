@@ -11,9 +11,9 @@ every hit that global-phase re-ranks, so
 A vector has a value for every hit, found by it or not. Weights need no sum, so they stay as they are.
 """
 
-import json
 import re
 
+from steelyard.base.files import STRICT_JSON
 from steelyard.config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, leaves
 from steelyard.grammar import number_text
@@ -34,20 +34,20 @@ def write(config: SearchConfig) -> Parts:
     if not lists.depths:
         raise Loss("no term finds entries of its own: there is neither a keyword list nor a vector list")
     decays = {_name(each): each for each in leaves(strategy) if each.name == "recency"}
-    text = render(
-        "vespa.sd.jinja",
-        score=score,
+    facts = lists.facts() | {
+        "score": score,
         # a signal alone needs the first phase only; the others let every hit through it
-        first=score if isinstance(strategy, Signal) else " + ".join(NAMES[name] for name in lists.depths),
-        alone=isinstance(strategy, Signal),
-        depths=lists.depths,
-        count=max(config.limit, sum(lists.depths.values())),
-        decays={name: (base.date_of(each), base.half_life_of(each)) for name, each in decays.items()},
-        **lists.facts(),
-    )
-    schema, _, query = text.partition("query:\n")
+        "first": score if isinstance(strategy, Signal) else " + ".join(NAMES[name] for name in lists.depths),
+        "alone": isinstance(strategy, Signal),
+        "count": max(config.limit, sum(lists.depths.values())),
+        "depths": lists.depths,
+        "decays": {name: (base.date_of(each), base.half_life_of(each)) for name, each in decays.items()},
+    }
     cut = " and ".join(f"{name} at depth {depth}" for name, depth in lists.depths.items())
-    return {"schema": schema, "query": json.loads(query)}, lists.notes(ENGINE, depths=cut)
+    return lambda: {
+        "schema": render("vespa.sd.jinja", **facts),
+        "query": STRICT_JSON.decode(render("vespa.query.json.jinja", **facts)),
+    }, lists.notes(ENGINE, depths=cut)
 
 
 def _score(expr: Expr) -> str:
