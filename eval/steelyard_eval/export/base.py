@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from string import Template
-from typing import Any
+from typing import Any, cast
 
 from steelyard.base.errors import quote, visible
 from steelyard.base.files import canonical
@@ -95,7 +95,6 @@ class Export:
 
 KEYWORDS = ("fts", "bm25")
 LISTS = (*KEYWORDS, "vector")
-MEASURING = "docs/contenders.md, Endpoints"
 _FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _SUM_SLACK = 1e-9  # how far from 1 a sum of weights may lie by rounding alone
 
@@ -246,7 +245,7 @@ def index_notes(config: SearchConfig, names: Collection[str]) -> list[str]:
     notes = []
     if (keyword := keyword_of(names)) is not None:
         notes.append(f"the list of {keyword} is that index's own: its analyzer, fields and BM25 find and order it")
-        notes.append(f"the gain was measured with Steelyard's own {keyword}; how to measure it there: {MEASURING}")
+        notes.append(f"the gain was measured with Steelyard's own {keyword}; how to measure it there: docs/contenders.md, Endpoints")
         notes += analysis_notes(config, keyword)
     if any(config.retrievers[name].filters == "after_cut" for name in names if name in config.retrievers):
         notes.append("a filter acts before the cut there; here some lists were filtered after it")
@@ -270,10 +269,7 @@ def date_of(recency: Signal) -> str:
 
 def half_life_of(recency: Signal) -> float:
     """Return the half-life in seconds."""
-    half_life = recency.option("half_life")
-    if not isinstance(half_life, Duration):
-        raise Loss(f"half_life {half_life} is no span of time")
-    return half_life.seconds
+    return cast(Duration, recency.option("half_life")).seconds
 
 
 def dates_of(signals: Iterable[Signal]) -> list[str]:

@@ -6,14 +6,13 @@ formulas are those of `steelyard.fusion.sums` and `steelyard.fusion.ranks`.
 """
 
 import math
-from collections.abc import Sequence
 from importlib import resources
 from string import Template
 from typing import Any
 
 from steelyard.base.files import STRICT_JSON
 from steelyard.config import SearchConfig
-from steelyard.fusion import Expr, Fallback, Signal, Term
+from steelyard.fusion import Expr, Fallback, Signal
 from steelyard.grammar import number_text
 from steelyard.retrievers import RETRIEVER_KINDS, RETRIEVERS
 from steelyard.retrievers.kinds import RetrieverConfig
@@ -97,7 +96,7 @@ class _Statement:
 
     def _sum(self, expr: Expr, options: dict[str, Any]) -> str:
         """Terms that are added up: those that find entries, and what is computed of what they found."""
-        terms: Sequence[Term] = options["terms"]
+        terms = options["terms"]
         how = options.get("normalize", expr.keyword)
         if how not in SQL["scaled"]:
             raise Loss(base.reason_for_fusion(how, ENGINE.lacks))
@@ -151,12 +150,5 @@ def _raw(expr: Expr) -> bool:
     return not scaled and any(map(_raw, expr.children))
 
 
-PGVECTOR = Target(
-    "pgvector",
-    ENGINE.follows,
-    ENGINE.says,
-    write,
-    form="text",
-    layout="$schema\nPREPARE search AS\n$search;\n",
-    comment="--",
-)
+LAYOUT = "$schema\nPREPARE search AS\n$search;\n"
+PGVECTOR = Target("pgvector", ENGINE.follows, ENGINE.says, write, "text", layout=LAYOUT, comment="--")

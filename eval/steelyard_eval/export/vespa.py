@@ -36,10 +36,7 @@ def write(config: SearchConfig) -> Parts:
     decays = {_name(each): each for each in leaves(strategy) if each.name == "recency"}
     facts = lists.facts() | {
         "score": score,
-        # a signal alone needs the first phase only; the others let every hit through it
-        "first": score if isinstance(strategy, Signal) else " + ".join(NAMES[name] for name in lists.depths),
         "alone": isinstance(strategy, Signal),
-        "count": max(config.limit, sum(lists.depths.values())),
         "depths": lists.depths,
         "decays": {name: (base.date_of(each), base.half_life_of(each)) for name, each in decays.items()},
     }
