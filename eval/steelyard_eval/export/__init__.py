@@ -11,16 +11,16 @@ from steelyard.embedders.embed import LSA
 from steelyard.finish import Cut, Floor, Mmr
 from steelyard.stores.base import COSINE
 from steelyard_eval.export.base import Export, Loss, Target
-from steelyard_eval.export.elasticsearch import ELASTICSEARCH, OPENSEARCH
+from steelyard_eval.export.engines import ELASTICSEARCH, OPENSEARCH, QDRANT, WEAVIATE
 from steelyard_eval.export.memory_systems import CORTEX_MEM, ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT
-from steelyard_eval.export.qdrant_weaviate import QDRANT, WEAVIATE
+from steelyard_eval.export.pgvector import PGVECTOR
 from steelyard_eval.export.vespa import VESPA
 
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         *(ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT, CORTEX_MEM),
-        *(OPENSEARCH, ELASTICSEARCH, VESPA, WEAVIATE, QDRANT),
+        *(OPENSEARCH, ELASTICSEARCH, VESPA, WEAVIATE, QDRANT, PGVECTOR),
     )
 }
 

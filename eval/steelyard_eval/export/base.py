@@ -5,10 +5,13 @@ adds the strategy, the target and the remedy. A different ranking is never expor
 ranking of ordinary queries is a loss, and what depends on the system's own index, or on corner cases, is a note.
 """
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from string import Template
+from typing import Any, cast
 
 from steelyard.base.errors import quote, visible
 from steelyard.base.files import canonical
@@ -21,8 +24,10 @@ from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
 from steelyard_eval.export.strategy_changes import analysis_notes
 
-Parts = tuple[dict[str, Any], list[str]]
-"""The parts of a document by name, and its notes."""
+Documents = dict[str, Any] | Callable[[], dict[str, Any]]
+"""The parts of a document by name, or what writes them: most exports are only asked whether there is one."""
+Parts = tuple[Documents, list[str]]
+"""The parts of a document, and its notes."""
 
 
 class Loss(Exception):  # noqa: N818 -- it names what is lost; users see the ConfigError made of it
@@ -42,8 +47,10 @@ class Target:
     follows: The documentation whose terms are used.
     says: A strategy that it can express, as the remedy in errors.
     write: From a configuration to the parts of the document and its notes.
-    form: json, or text for a document that is not JSON (its part is ``profile``).
+    form: json, or text for a document that is not JSON.
     intents: Whether it has strategies by intent of its own.
+    layout: What a text is made of, with ``$part`` for each part.
+    comment: What a line of notes in a text begins with.
     """
 
     name: str
@@ -52,6 +59,8 @@ class Target:
     write: Callable[[SearchConfig], Parts]
     form: str = "json"
     intents: bool = False
+    layout: str = "$profile"
+    comment: str = "#"
 
 
 @dataclass(frozen=True)
@@ -60,8 +69,13 @@ class Export:
 
     target: Target
     strategy: str
-    parts: dict[str, object]
+    made: Documents
     notes: tuple[str, ...]
+
+    @cached_property
+    def parts(self) -> dict[str, Any]:
+        """The parts of the document by name."""
+        return self.made() if callable(self.made) else self.made
 
     def to_json(self) -> dict[str, Any]:
         """Return the parts by name, and `about`: target, documentation, strategy and notes."""
@@ -74,15 +88,14 @@ class Export:
         if self.target.form == "json":
             return canonical(self.to_json())
         head = [f"strategy: {self.strategy}", f"follows: {self.target.follows}", *self.notes]
-        return "".join(f"# {visible(line)}\n" for line in head) + str(self.parts["profile"])
+        notes = "".join(f"{self.target.comment} {visible(line)}\n" for line in head)
+        parts = {name: part if isinstance(part, str) else json.dumps(part) for name, part in self.parts.items()}
+        return notes + Template(self.target.layout).substitute(parts)
 
 
 KEYWORDS = ("fts", "bm25")
 LISTS = (*KEYWORDS, "vector")
-MEASURING = "docs/contenders.md, Endpoints"
-QUERY_TEXT = "<query text>"
-QUERY_VECTOR = "<query vector>"
-_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _SUM_SLACK = 1e-9  # how far from 1 a sum of weights may lie by rounding alone
 
 
@@ -199,19 +212,6 @@ def depth_of(config: SearchConfig, name: str) -> int:
     return depth
 
 
-def window(config: SearchConfig, names: Mapping[str, float], what: str, most: int) -> tuple[int, list[str]]:
-    """Return one depth for all lists, at least the limit, with a note when a list was tuned at another depth.
-
-    `what` is the target's name for the depth, and `most` its largest value there.
-    """
-    depths = {name: depth_of(config, name) for name in names}
-    size = max(config.limit, *depths.values())
-    if size > most:
-        raise Loss(f"depth {size} is beyond {most}, the most that {what} takes; tune with shallower lists")
-    short = [f"{name} was tuned at depth {depth}" for name, depth in depths.items() if depth != size]
-    return size, [f"{what} {size} is one for all lists: {', '.join(short)}"] if short else []
-
-
 def integer(value: float, what: str, low: int, high: int) -> int:
     """Return a number that has to be an integer for the target; Lost when it is not, or is out of range."""
     if value != int(value) or not low <= value <= high:
@@ -222,21 +222,17 @@ def integer(value: float, what: str, low: int, high: int) -> int:
 def fields(config: SearchConfig, name: str) -> dict[str, float]:
     """Return the weight of every keyword field; 1 for each when the configuration has no weights.
 
-    Raises Lost for a name that would be more than a name there: a wildcard, a boost, a piece of a schema.
+    Raises Lost for a name that would be more than a name there (a wildcard, a boost, a piece of a schema), or that
+    of another field of the document.
     """
     weights = config.retrievers[name].field_weights if name in config.retrievers else {}
-    if odd := [field for field in weights if not _FIELD.fullmatch(field)]:
-        raise Loss(f"{quote(odd[0])} is no name of a field; write letters, digits, _")
+    if odd := [field for field in weights if not _FIELD.fullmatch(field) or field in TAKEN]:
+        rule = "write at most 63 letters, digits, _, a letter first, and no name of another field there"
+        raise Loss(f"{quote(odd[0])} is no name of a field; {rule}")
     index = find_system(config.name).reading.index
     return dict(weights) or dict.fromkeys(
         index.fields if isinstance(index, KeywordIndex) else ("title", "text"), 1.0
     )
-
-
-def boosted(config: SearchConfig, name: str) -> list[str]:
-    """The keyword fields in the syntax of Lucene: ``title^10``."""
-    weights = fields(config, name).items()
-    return [field if weight == 1 else f"{field}^{number_text(weight)}" for field, weight in weights]
 
 
 def dims(config: SearchConfig) -> int | None:
@@ -244,12 +240,12 @@ def dims(config: SearchConfig) -> int | None:
     return DIMENSIONS.get(config.retrievers["vector"].model) if "vector" in config.retrievers else None
 
 
-def index_notes(config: SearchConfig, names: Mapping[str, float]) -> list[str]:
+def index_notes(config: SearchConfig, names: Collection[str]) -> list[str]:
     """Notes on what every engine decides by its own index."""
     notes = []
     if (keyword := keyword_of(names)) is not None:
         notes.append(f"the list of {keyword} is that index's own: its analyzer, fields and BM25 find and order it")
-        notes.append(f"the gain was measured with Steelyard's own {keyword}; how to measure it there: {MEASURING}")
+        notes.append(f"the gain was measured with Steelyard's own {keyword}; there: docs/contenders.md, Endpoints")
         notes += analysis_notes(config, keyword)
     if any(config.retrievers[name].filters == "after_cut" for name in names if name in config.retrievers):
         notes.append("a filter acts before the cut there; here some lists were filtered after it")
@@ -258,6 +254,8 @@ def index_notes(config: SearchConfig, names: Mapping[str, float]) -> list[str]:
 
 DATES = {"updated_at": "the last update, else creation", "last_accessed_at": "the last access, else creation"}
 """The fields that age is counted from, and their meaning."""
+TAKEN = {"id", "vector", "embedding", "keywords", "importance", "severity", "correction_count", *DATES}
+"""The fields of documents that are none of keywords, and what engines call their own."""
 _FIELDS = {"update": "updated_at", "access": "last_accessed_at"}
 
 
@@ -271,18 +269,9 @@ def date_of(recency: Signal) -> str:
 
 def half_life_of(recency: Signal) -> float:
     """Return the half-life in seconds."""
-    half_life = recency.option("half_life")
-    if not isinstance(half_life, Duration):
-        raise Loss(f"half_life {half_life} is no span of time")
-    return half_life.seconds
+    return cast(Duration, recency.option("half_life")).seconds
 
 
 def dates_of(signals: Iterable[Signal]) -> list[str]:
     """The fields that signals named recency are counted from, each once, in order."""
     return list(dict.fromkeys(date_of(signal) for signal in signals if signal.name == "recency"))
-
-
-def window_notes(signals: Iterable[Signal]) -> list[str]:
-    """A note on entries whose validity ends, when age is counted from the update."""
-    note = "an entry with valid_until fades at the end of its window here, and ages like the others there"
-    return [note] if "updated_at" in dates_of(signals) else []

@@ -183,8 +183,9 @@ def _read(importer: Importer, place: ForeignStore, clock: Clock, old: ForeignSto
 
 def _is_ours(text: str) -> bool:
     """Whether the text of a file is that of a weights file, or of an export of one."""
-    if text.startswith("# strategy: "):
-        return text.partition("\n")[2].startswith("# follows: ")
+    comment, _, rest = text.partition(" strategy: ")
+    if comment in ("#", "--"):
+        return rest.partition("\n")[2].startswith(f"{comment} follows: ")
     with suppress(ValueError, RecursionError):
         record = STRICT_JSON.decode(text)
         if isinstance(record, dict):
