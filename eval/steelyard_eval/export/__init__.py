@@ -96,9 +96,11 @@ def _vectors(config: SearchConfig) -> list[str]:
     model = config.retrievers["vector"].model if "vector" in config.retrievers else ""
     if not model or "vector" not in config.effective.signals:
         return []
-    there = "so use that model there, or tune again"
+    again = "tune again with the vectors of the model that you use there"
     if model == LSA:
-        there = "which are fitted on your own texts and exist only here: tune again"
+        return [
+            f"before you use it, {again}: these weights belong to lsa, which is fitted on your texts and is only here"
+        ]
     name = model if re.fullmatch(r"[A-Za-z0-9._/:-]+", model) else "one model"  # it may be anybody's file
     name += f" ({ELSEWHERE[model]})" if model in ELSEWHERE else ""
-    return [f"tuned with the vectors of {name}, {there} with the vectors of the model that you use there"]
+    return [f"tuned with the vectors of {name}, so use that model there, or {again}"]
