@@ -52,3 +52,59 @@ SENTENCES: dict[str, str] = {
     # notices
     "gate_platform": "the platform differs from the baseline's: {here} here, {there} there",
 }
+
+HEADINGS: dict[str, str] = {
+    "title_findings": "Findings",
+    "title_gated": "Change since the baseline",
+    "title_lost": "Queries that lost most",
+    "title_gate_slices": "Categories and intents",
+    "title_gate_rule": "Numbers of the rule",
+    "title_gate_broken": "Broken promises",
+    "title_gate_check": "Check",
+    "title_gate_file": "Baseline",
+    "legend_gated": "This gate catches about {least:percent} of changes that lower nDCG@10 by {drop:plain}. It "
+    "blocks about {false_alarms:percent} of harmless changes (false alarms)."
+    "<<?several: Of several contenders, these are the worst values.>><<?asleep: It would miss most such drops: too "
+    "few queries have labels.>><< It would miss most such drops of {asleep_of:and}: too few queries have labels.>>",
+    "change": "change [95%]",
+    "top10_changed": "top 10 changed (of {of})",
+    "fall": "change",
+    "p_by_slice": "p by slice",
+    "fell": "worse",
+    "side": "against",
+    "decided_by": "decided by",
+    "worse": "p of a loss",
+    "composite": "change of A",
+    "p_worse": "p worse",
+    "p_better": "p better",
+    "p_ndcg": "p nDCG@10",
+    "upper": "largest drop",
+    "limit": "limit of A",
+    "lists_changed": "lists changed",
+    "scores_changed": "scores changed",
+    "detection_rate": "catches",
+    "false_alarms": "false alarms",
+    "summary_numbers": "the numbers",
+    "summary_rankings": "the numbers, and both rankings of the queries that lost most",
+    "lost_most": "lost most under",
+    "queries_of": "queries that lost most under",
+    "github_undecided": "steelyard gate: no decision",
+    "undecided": "The gate could not decide, so the effect of this change is unknown.",
+    "figure_gated": "Change of nDCG@10 with 95% intervals",
+    "note_gated": "Left of the line: worse than before. Dashed: the accepted drop. Cross: fails. Hollow: "
+    "undecided.",
+    "axis_change": "change of nDCG@10",
+}
+"""Of its tables and pages."""
+CELLS = {
+    "change": "gain",
+    "before": "",
+    "p_by_slice": "p",
+    "worse": "p",
+    "p_worse": "p",
+    "p_better": "p",
+    "p_ndcg": "p",
+    "detection_rate": "percent",
+    "false_alarms": "percent",
+}
+DETAILS = frozenset({"findings", "gate_slices", "gate_rule", "gate_broken", "gate_check", "gate_file"})

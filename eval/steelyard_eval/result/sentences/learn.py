@@ -50,3 +50,52 @@ SENTENCES: dict[str, str] = {
     "turns_open": f"Undecided about {_OTHER}: {_WON}.",
     "turns_preferred": f"{_OTHER} is <<?not:not >>preferred: {_WON}; {{same}} of {{clients:clients}} agree.",
 }
+
+HEADINGS: dict[str, str] = {
+    "title_gains": "Expected gain",
+    "title_acts": "Value of each action",
+    "title_places": "Actions by place",
+    "title_follows": "Bias of the feedback",
+    "title_rejected": "Rejected lines",
+    "by_labels": "labels",
+    "by_both": "labels, with feedback on so many more",
+    "by_acts": "feedback only",
+    "imputed": "unseen results at",
+    "gain_by": "gain, nDCG@10",
+    "error": "query error",
+    "refit": "refit error",
+    "act": "action",
+    "acts": "actions",
+    "lift": "lift (all: {lift:tenths})",
+    "relevant": "relevant entries",
+    "irrelevant": "other entries",
+    "follows": "feedback follows",
+    "by_label": "the label",
+    "log_odds": "log odds, highest to lowest [95%]",
+    "rule": "why",
+    "figure_gains": "Expected gain in nDCG@10 with 95% intervals, by estimate",
+    "note_gains": "Labels decide if there are enough; feedback alone proves nothing. Unseen results have no feedback: "
+    "these rows count them at all (1), a half or a quarter of their predicted relevance.",
+    "figure_places": "Actions per impression by place, for relevant entries and others",
+    "note_places": "Filled: relevant entries. Hollow: others. The closer the two lines, the less an action says about "
+    "relevance.",
+    "figure_follows": "How much the label and each signal raise the chance of an action at the same place, with 95% "
+    "intervals",
+    "note_follows": "Measured on labelled queries. A signal above 0 attracts actions whatever the relevance of an "
+    "entry.",
+    "axis_place": "place",
+    "axis_acts": "actions per impression",
+    "axis_odds": "log odds of an action, highest to lowest",
+    "word_current": "current",
+    "word_nothing": "nothing",
+    "unseen_at": "unseen at {imputed:plain}",
+}
+"""Of its tables and pages."""
+CELLS = {
+    "by": "word",
+    "gain_by": "signed",
+    "imputed": "plain",
+    "lift": "tenths",
+    "log_odds": "unbounded",
+}
+DETAILS = frozenset({"places"})
