@@ -14,7 +14,8 @@ from typing import Any
 from steelyard.base.errors import visible
 from steelyard_eval.common.console import brief, cut
 from steelyard_eval.common.formatting import clip, counted, in_range, number, tells
-from steelyard_eval.result.sentences import gate, headings, learn, recommend, report, shared
+from steelyard_eval.result.sentences import gate, learn, recommend, shared
+from steelyard_eval.result.sentences.headings import HEADINGS as HEADINGS
 from steelyard_eval.result.structs import Estimate, Fact, Message
 
 COARSE_ODDS = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
@@ -170,17 +171,6 @@ def _joined(*tables: Mapping[str, str]) -> dict[str, str]:
 
 
 SENTENCES = _joined(shared.SENTENCES, recommend.SENTENCES, gate.SENTENCES, learn.SENTENCES)
-HEADINGS = _joined(
-    report.REPORT,
-    report.FIGURES,
-    headings.LATEX,
-    headings.TITLES,
-    headings.COLUMNS,
-    headings.LEGENDS,
-    headings.ABOUT,
-    gate.HEADINGS,
-    learn.HEADINGS,
-)
 
 
 def say(message: Message) -> str:

@@ -11,7 +11,7 @@ from steelyard_eval.measures.metrics import meaning
 from steelyard_eval.measures.paired import DRAWS, EXTRA_QUERY_RMS, MARGIN
 from steelyard_eval.measures.spread import ALPHA
 from steelyard_eval.result.sentences import HEADINGS, dialect, filled, heading, say
-from steelyard_eval.result.sentences.report import GLOSSARY, METHOD
+from steelyard_eval.result.sentences.headings import GLOSSARY, METHOD
 from steelyard_eval.result.structs import Fact, QueryRow, Result
 from steelyard_eval.views.drawing.canvas import Chart, picture
 from steelyard_eval.views.figures import difference_rows, differences, figures, two_sides
