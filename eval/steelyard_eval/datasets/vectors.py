@@ -56,7 +56,7 @@ def completed(dataset: Dataset, opened: CachedEmbedder, recipe: str | None = Non
         calls = ceil(new / BATCH) + ceil(len(dataset.queries) / BATCH)
         queries = counted(len(dataset.queries), "query", "queries")
         most = f"{new} of {len(dataset.entries)} entries and {queries} in {counted(calls, 'call')}"
-        LOGGER.info(f"{opened.model} embeds {most} at most")  # fewer where the cache has some
+        LOGGER.info(f"{opened.model} embeds {most} per recipe")  # fewer where the cache has some
     return opened if rows is None else CompletedEmbedder(opened, recorded(dataset, name), recipe)
 
 

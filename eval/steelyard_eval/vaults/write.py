@@ -67,7 +67,8 @@ def index_dataset(
         if hnsw:
             extension("postgres").PostgresVault.check_hnsw(vault)
         kinds, opened = _open_all(vault, embedder, asked)
-        outside = {kind: completed(dataset, one) for kind, one in opened.items()}
+        alone = dataclasses.replace(dataset, queries=())  # which no vault has
+        outside = {kind: completed(alone, one) for kind, one in opened.items()}
         unopened = {name: _missing(vault, name) for name in _unopened(vault, kinds, outside)}
         changed, removed = _put_entries(vault, entries, prune)
         vault.set_languages(dataset.language)
