@@ -1,12 +1,15 @@
 """Labels that cannot carry a ship, and promises that start from what is usual."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
-from steelyard_eval.choose.blockers import ContenderScores, find_blocker
+from steelyard.config import LISTS
+from steelyard_eval.choose.blockers import ContenderScores, _finds, find_blocker
 from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.recommend import random_only
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed, known_mean
@@ -121,3 +124,9 @@ class TestLabels:
         assert found.negatives == pytest.approx(1.0)  # y among the first three of a, x of b
         nothing = ContenderScores.of("none", None, (np.array([0, 4, 4]), entry[:4]), judgments, Measure("nDCG", 3))
         assert (nothing.negatives, known_mean(nothing.judged)) == pytest.approx((0.5, 2 / 3))  # a alone has a list
+
+
+def test_lists_of_an_engine_find_by_their_names_and_our_own_by_words_or_vectors():
+    for system, signals, ways in ((LISTS, {"prod"}, {"prod"}), ("plain", {"bm25", "l0"}, {"words", "vectors"})):
+        config = SimpleNamespace(system=system, effective=SimpleNamespace(signals=frozenset(signals)))
+        assert _finds("mine", config) == ways

@@ -76,6 +76,7 @@ class TestOneStrategy:
         assert fixed.result.choice.strategy != USELESS
         assert fixed.config.strategy.with_weights(started.strategy.weights) == started.strategy
         assert fixed.config.depths == started.depths
+        assert "--weights-only" in fixed.result.provenance.command
 
     def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(self, shipped):
         found, result = shipped, shipped.result

@@ -22,6 +22,7 @@ from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.answer import answer, effective_number, few, one_scope, unjudged
 from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
+from steelyard_eval.compare.lists_and_latency import Latencies
 from steelyard_eval.compare.result import agreement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import PROPOSED, nearly
@@ -373,3 +374,10 @@ class TestAnswer:
         ):
             found = compare(starter(), given, baseline=baseline, timed=False).result
             assert (found.provenance.baseline, found.answer.facts[fact]) == (named, named)
+
+
+def test_percentiles_of_times_and_none_of_no_search():
+    """Between the two times around a percentile, in proportion: 2 + 0.9 * (3 - 2)."""
+    found = Latencies([1.0, 2.0, 3.0], {"l0": [4.0]}).summary()
+    assert (found.p50_ms, found.p95_ms, found.layers["l0"].p50_ms) == (2.0, pytest.approx(2.9), 4.0)
+    assert Latencies([]).summary() is None

@@ -18,7 +18,7 @@ from steelyard.testing.fusions import recomputed
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain import explain
-from steelyard_eval.explain.text import _changes, _listed
+from steelyard_eval.explain.text import _changes, _listed, _signal
 from steelyard_eval.recording.workspace import Workspace
 
 HARM = "<script>alert(1)</script>\x1b[31m\u202e"
@@ -342,3 +342,10 @@ def test_columns_of_zeros_are_left_out_and_a_long_list_is_cut_at_the_limit():
         _listed({**about, "matched": to, "entries": [entry(1, 0.0)]}, {"text": "x"}).lines for to in ("x", "y")
     ]
     assert ["keywords" in " ".join(lines) for lines in named] == [False, True]
+
+
+@pytest.mark.parametrize(("value", "place", "shown"), [(None, None, "-"), (0.0, 3, "0.0000 #3")])
+def test_a_signal_that_adds_nothing_is_told_from_one_that_is_not_there(value, place, shown):
+    terms = [{"signal": "v", "weight": 1.0, "contribution": 0.0}]
+    entry = {"signals": {"v": {"value": value, "position": place}}, "contributions": terms}
+    assert _signal(entry, "v", 1.0, 4) == shown

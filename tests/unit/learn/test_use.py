@@ -15,7 +15,7 @@ from steelyard_eval.extensions.importers import import_store
 from steelyard_eval.extensions.usage import KINDS
 from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.log_writer import TIMELESS
-from steelyard_eval.extensions.usage.traces import _flat, _placed
+from steelyard_eval.extensions.usage.traces import ANSWER, SEARCH, TraceSpan, _events, _flat, _placed
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 ENTRIES = DATA["ENTRIES"]
@@ -343,3 +343,10 @@ def test_a_tree_is_flat_to_its_ninth_name():
 def test_a_trace_has_its_id_in_every_spelling(span):
     placed = _placed({**span, "spanId": "1", "parentSpanId": "2"}, ("", "", None, None, ""))
     assert (placed.trace, placed.key, placed.parent) == ("t", "t/1", "t/2")
+
+
+def test_a_question_comes_before_the_searches_that_it_led_to():
+    around = TraceSpan(ANSWER, "", "how do keys rotate", "so", "c", "1", "t", "", 1.0, 9.0)
+    search = TraceSpan(SEARCH, "", "rotate keys", None, "c", "2", "t", "1", 2.0, 3.0)
+    texts = [getattr(one, "text", "search") for one in _events([around, search], None)]
+    assert texts == ["how do keys rotate", "search", "so"]

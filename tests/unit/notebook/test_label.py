@@ -98,6 +98,11 @@ class TestScreen:
         press(screen, "x" * (len(screen.pairs) - 1))
         assert screen.query != query  # all of it is answered
 
+    def test_who_says_that_nothing_answers_a_query_with_relevant_labels_is_told_which(self, screen):
+        query = screen.query
+        press(screen, "3")
+        assert query in screen.press("z")
+
     def test_the_query_that_is_left_is_done_and_one_undo_takes_that_back(self, screen, blank):
         query, count = screen.query, len(screen.pairs)
         press(screen, "2l")
@@ -584,3 +589,7 @@ class TestDrawn:
         known = {"qrels": {"q0": {"m00": 1}}, "pool": msgspec.convert(pool, JudgedPool | None)} | about
         held = replace(own, dataset=replace(own.dataset, **known))
         assert to_state(held, drawn, [(query, "m01") for query in pairs]) == said
+
+
+def test_no_pair_is_named_where_none_changed():
+    assert [judge_texts._named(pairs) for pairs in ([], [("q", "e")])] == ["", " (q e)"]

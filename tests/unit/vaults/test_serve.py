@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import jsonschema
 import pytest
-from command_line import document
+from command_line import document, done
 
 pytest.importorskip("mcp", reason="pip install '.[serve]'")
 
@@ -412,3 +412,12 @@ def test_a_token_is_given_or_made():
     for bad in ("x" * 15, "x" * 16 + "\n", "é" * 16):
         with pytest.raises(ConfigError, match="STEELYARD_SERVE_TOKEN"):
             token_of({"STEELYARD_SERVE_TOKEN": bad})
+
+
+def test_a_server_explores_nothing_unless_somebody_says_so(vault, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("steelyard_eval.extensions.serve.run", lambda served, *_: asked.append(served))
+    words, log = ("serve", vault, "--system", "bm25"), ("--log", tmp_path / "log.jsonl")
+    done(*words, *log)
+    done(*words, *log, "--explore", "drawn")
+    assert [one.share > 0 for one in asked] == [False, True]

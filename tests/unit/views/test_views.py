@@ -40,7 +40,7 @@ from steelyard_eval.views.drawing.canvas import picture
 from steelyard_eval.views.figures import figures
 from steelyard_eval.views.frames import Answered, board_frame, frame_of
 from steelyard_eval.views.report import write
-from steelyard_eval.views.report.page import sections
+from steelyard_eval.views.report.page import sections, widest
 from steelyard_eval.views.report.write import pack, piece
 from steelyard_eval.views.sheets import leading, sheets
 
@@ -346,3 +346,10 @@ def test_a_parquet_file_is_written_whole_or_not_at_all(tmp_path):
 def test_a_result_without_means_and_tables_has_no_table():
     with pytest.raises(ConfigError, match=r"name a \.json"):
         latex.render(paper(rows=[], tables=[]))
+
+
+def test_a_page_has_the_facts_of_a_baseline_as_terms_and_any_other_table_as_a_table():
+    made = result(tables=[Table("gate_file", ["path"], [["b.json"]]), Table("gate_check", ["part"], [["lists"]])])
+    kinds = {section.id: section.blocks[0].kind for section in sections(made, "0" * 64)}
+    assert (kinds["gate_file"], kinds["gate_check"]) == ("terms", "table")
+    assert list(widest(replace(made, rows=[]))) == []
