@@ -224,7 +224,7 @@ def test_the_types_of_the_javascript_clients_take_every_document(to, beyond, typ
 
 def test_weaviates_client_takes_the_arguments():
     wanted = "weaviate.collections.queries.hybrid.query.executor"
-    of = pytest.importorskip(wanted, reason="weaviate-client is not installed: make .venv/engines")
+    of = pytest.importorskip(wanted, reason="weaviate-client is not installed")
     given = parts("weighted_sum(0.3*fts, 0.9*vector, normalize=minmax)", "weaviate")["hybrid"]
     assert inspect.signature(of._HybridQueryExecutor.hybrid).bind(None, **given)
 
