@@ -147,7 +147,8 @@ def export(configuration: str, *, to: str, out: str | None = None) -> None:
 
     Parameters
     ----------
-    to: echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate or qdrant.
+    to: echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate, qdrant or
+        python, one file of it.
     out: Write the document to this file instead of stdout.
 
     Examples

@@ -44,6 +44,7 @@ class Target:
     write: From a configuration to the parts of the document and its notes.
     form: json, or text for a document that is not JSON (its part is ``profile``).
     intents: Whether it has strategies by intent of its own.
+    whole: Whether it does all that a search does with lists: finish stages, too, whatever compared the vectors.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Target:
     write: Callable[[SearchConfig], Parts]
     form: str = "json"
     intents: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)

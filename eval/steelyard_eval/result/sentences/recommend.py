@@ -129,7 +129,7 @@ FILES = {
     "file_kept": "{file}: {done}<<; it was of the data set {data}>>; undo: {undo:command}",
     "file_exports": f"export: {{file}} fits {{takes:and}}. {_FOR_TARGET}",
     "file_exports_nowhere": "export: `steelyard search` runs {file}, and no other system can. Tried: {tried:and}. Why not "
-    f"{{target}}: {{why}}. {_FOR_TARGET}",
+    f"{{target}}: {{why}}. {_FOR_TARGET} `steelyard export {{file}} --to python` writes a program of its own.",
     "file_unchanged": "{file}: unchanged, from before this run",
 }
 
