@@ -151,10 +151,11 @@ class Rbc(RankSum):
     phi: float = opt(0.8, low=0, high=math.nextafter(1, 0), tried=(0.5, 0.7, 0.8, 0.9, 0.95, 0.98))
 
     def points(self, rank: Floats, place: int) -> Floats:
-        place = np.nan_to_num(rank, nan=1.0).astype(np.int64) - 1
+        above = np.nan_to_num(rank, nan=1.0).astype(np.int64) - 1
+        most = int(above.max(initial=0))
         # numpy rounds powers by the processor's instructions
-        share = [(1 - self.phi) * self.phi**at for at in range(int(place.max(initial=0)) + 1)]
-        return np.array(share)[place]
+        shares: Floats = np.array([(1 - self.phi) * self.phi**many for many in range(most + 1)])[above]
+        return shares
 
     def _why(self) -> str:
         return f"rank-biased centroid, phi = {number_text(self.phi)}"

@@ -161,7 +161,7 @@ def _python(config: SearchConfig) -> Parts:
 
 PYTHON = Target(
     "python",
-    "the definitions of Steelyard's fusions; Python 3.9 runs it",
+    "Python 3.9",
     "leave out what it cannot do: rerank and mmr",
     _python,
     form="text",
