@@ -151,11 +151,7 @@ class Rbc(RankSum):
     phi: float = opt(0.8, low=0, high=math.nextafter(1, 0), tried=(0.5, 0.7, 0.8, 0.9, 0.95, 0.98))
 
     def points(self, rank: Floats, place: int) -> Floats:
-        above = np.nan_to_num(rank, nan=1.0).astype(np.int64) - 1
-        most = int(above.max(initial=0))
-        # numpy rounds powers by the processor's instructions
-        shares: Floats = np.array([(1 - self.phi) * self.phi**many for many in range(most + 1)])[above]
-        return shares
+        return (1 - self.phi) * np.array([self.phi**at for at in (rank - 1).tolist()])  # numpy rounds by processor
 
     def _why(self) -> str:
         return f"rank-biased centroid, phi = {number_text(self.phi)}"

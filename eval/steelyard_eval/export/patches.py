@@ -15,9 +15,9 @@ PATCHED = "no configuration of it has these: apply the patch to its source, git 
 
 def patched(target: str, values: Mapping[str, float]) -> dict[str, str]:
     """The patches of a target, by name: each sets the lines of constants to these values."""
-    text = resources.files(__package__).joinpath("patches.json").read_text(encoding="utf-8")
     patches: dict[str, str] = {}
-    for name, source in json.loads(text)[target].items():
+    sources = json.loads((resources.files(__package__) / "patches.json").read_text("utf-8"))
+    for name, source in sources[target].items():
         patch = [f"# {source['of']}", f"--- a/{source['path']}", f"+++ b/{source['path']}"]
         for number, line, old, key in source["lines"]:
             if values[key] != float(old):

@@ -24,7 +24,8 @@ from steelyard.signals import PRIORS
 from steelyard.stores.base import COSINE
 from steelyard_eval.export.base import Loss, Parts, Target
 
-MODULES = frozenset({"functools", "math", "operator", "statistics"})
+TEXTS = resources.files(__package__) / "python"
+MODULES = {"functools", "math", "operator", "statistics"}
 WIDTH = 100
 """Characters of a call, beyond which it has several lines."""
 
@@ -35,17 +36,14 @@ def _macros() -> Any:  # noqa: ANN401 -- a module of macros, known by their name
 
     made = Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701 -- names pass `repr`
     made.filters["code"] = repr
-    return made.from_string(_read("file.py.j2")).module
+    return made.from_string((TEXTS / "file.py.j2").read_text("utf-8")).module
 
 
 @cache
 def _functions() -> dict[str, str]:
     """The text of every function by its name; each stands behind those that it calls."""
-    return {text.removeprefix("def ").partition("(")[0]: text for text in _read("functions.txt").split("\n\n")}
-
-
-def _read(name: str) -> str:
-    return resources.files(__package__).joinpath("python", name).read_text(encoding="utf-8").rstrip()
+    texts = (TEXTS / "functions.txt").read_text("utf-8").rstrip().split("\n\n")
+    return {text.removeprefix("def ").partition("(")[0]: text for text in texts}
 
 
 def _names(source: str) -> set[str]:
@@ -60,8 +58,7 @@ class _File:
     """
 
     def __init__(self, config: SearchConfig) -> None:
-        self.config = config
-        self.others = config.system == LISTS  # lists of other engines, whose order ranks equal scores
+        self.config, self.others = config, config.system == LISTS  # other engines' order ranks equal scores
         self.order = "in_order" if self.others else "ordered"
         self.parts: dict[str, str] = {}
         self.depths: dict[str, int | None] = {}
@@ -73,8 +70,7 @@ class _File:
         """The whole file; Lost for what needs more than scores, and for what another package brings."""
         lines = [f"ranking = {self.order}(among({', '.join(self.answering(self.config.effective))}).items())"]
         for stage in self.config.finish:
-            macro = getattr(_macros(), stage.keyword, _macros().foreign)
-            lines += macro(self, stage).splitlines()
+            lines += getattr(_macros(), stage.keyword, _macros().foreign)(self, stage).splitlines()
         lines = [*(f"{name} = {call}" for call, name in self.parts.items()), *lines]
         functions, names = [], _names("\n".join([self.order, *lines]))
         for name, text in reversed(_functions().items()):
@@ -159,12 +155,4 @@ def _python(config: SearchConfig) -> Parts:
     return {"profile": _File(config).text()}, []
 
 
-PYTHON = Target(
-    "python",
-    "Python 3.9",
-    "leave out what it cannot do: rerank and mmr",
-    _python,
-    form="text",
-    intents=True,
-    whole=True,
-)
+PYTHON = Target("python", "Python 3.9", "omit rerank and mmr", _python, form="text", intents=True, whole=True)

@@ -23,8 +23,8 @@ from steelyard.fusion import FAMILIES, Signal, parse_strategy
 from steelyard.live.search import rank_table
 from steelyard.retrievers import RETRIEVERS
 from steelyard.retrievers.kinds import RetrieverConfig
-from steelyard.systems import SYSTEMS
-from steelyard.table.signal_table import LISTS, ranks
+from steelyard.systems import SYSTEMS, find_system
+from steelyard.table.signal_table import ranks
 from steelyard.testing import random_table
 from steelyard.testing.tables import select_rows
 from steelyard_eval.export import export
@@ -61,18 +61,14 @@ def given(table, config, intent):
         if node.name not in table.columns and node.name not in RETRIEVERS:
             rows[str(node)] = dict(zip(ids, node.derived(table).values.tolist(), strict=True))
     homes = [] if table.directory is None else zip(table.entries, table.directory, strict=True)
-    known = table.query_facts.numbers
+    known = {name: float(values[0]) for name, values in table.query_facts.numbers.items()}
     return {
         "lists": {name: sorted(found, key=lambda pair: -pair[1]) for name, found in listed.items()},
         "values": rows,
         "intent": intent,
         "directory": {id_: table.entries[at] for id_, at in homes if table.entries[at] != id_},
         "terms": next(iter(rows.get("terms", {}).values()), 1),
-        "ends": {
-            n: [float(known[f"{end} {n}"][0]) for end in ("low", "high")]
-            for n in RETRIEVERS
-            if f"low {n}" in known
-        },
+        "ends": {name: (known.get(f"low {name}"), known.get(f"high {name}")) for name in RETRIEVERS},
     }
 
 
@@ -85,10 +81,14 @@ def expect_equal(cases, wanted):
     return np.mean([own == want for own, want in zip(found, wanted, strict=True)])
 
 
+@pytest.fixture(scope="module")
+def data():
+    return sy.load(ROOT / "qrels" / "starter")
+
+
 @pytest.mark.parametrize("name", sorted(SYSTEMS))
-def test_a_file_ranks_as_live_search_does(name):
+def test_a_file_ranks_as_live_search_does(name, data):
     """In at most 60 lines, but for the eight strategies of one system and the six layered ones of another."""
-    data = sy.load(ROOT / "qrels" / "starter")
     search = data.searcher(name, limit=10)
     found = [search(query.id) for query in list(data.dataset.queries)[:40]]
     config, results = found[0].contender.config, [one.result for one in found]
@@ -102,10 +102,9 @@ def test_a_file_ranks_as_live_search_does(name):
 
 def made(rng, kind, depth=3):
     """A strategy of random parts; at the bottom it is a list."""
-    text = str(rng.choice(WORDS["lists" if kind == "fusions" and not depth else kind]))
-    return re.sub(
-        r"{(\w+)}", lambda m: made(rng, *(("fusions", depth - 1) if m[1] == "part" else (m[1], depth))), text
-    )
+    kind, depth = ("fusions", depth - 1) if kind == "part" else (kind, depth)
+    text = str(rng.choice(WORDS["lists" if kind == "fusions" and depth < 0 else kind]))
+    return re.sub(r"{(\w+)}", lambda match: made(rng, match[1], depth), text)
 
 
 def random_case(rng):
@@ -113,26 +112,18 @@ def random_case(rng):
 
     The table is of one query: lists without gaps, at any depth, and entries in directories.
     """
-    depths = {
-        n: RetrieverConfig(None if n[0] == "l" or n == "unindexed" else int(rng.integers(1, 16)))
-        for n in RETRIEVERS
-    }
+    deep = {name: int(rng.integers(1, 16)) for name in sorted(RETRIEVERS) if name[0] not in "lu"}  # no layers
+    depths = {name: RetrieverConfig(deep.get(name)) for name in RETRIEVERS}
     stages = parse_stages([*rng.choice(WORDS["stages"], rng.integers(0, 3), replace=False).tolist(), "cut(9)"])
     config = SearchConfig("plain", "documented", 9, parse_strategy(made(rng, "fusions")), depths, stages)
     table = random_table(rng, 1, 15, ties=bool(rng.random() < 0.7))
-    for name in ("inside", "lexical", "terms"):
-        values = rng.integers(1, 20) if name == "terms" else table.columns[name] > 0
-        table.columns[name][:] = values
+    for name, values in table.columns.items():
+        if name in ("inside", "lexical", "terms"):
+            values[:] = rng.integers(1, 20) if name == "terms" else values > 0
     for name, places in table.positions.items():
         places[:] = np.nan_to_num(ranks(table, table.columns[name], ~np.isnan(table.columns[name])))
-    table.query_facts.numbers.update(
-        {
-            "low bm25": np.zeros(1),
-            "high bm25": np.full(1, 2.5),
-            "low vector": -np.ones(1),
-            "high vector": np.ones(1),
-        }
-    )
+    ends = {"low bm25": 0.0, "high bm25": 2.5, "low vector": -1.0, "high vector": 1.0}
+    table.query_facts.numbers.update({name: np.full(1, end) for name, end in ends.items()})
     homes = np.arange(len(table.entries), dtype=np.int32)
     homes[rng.random(len(homes)) < 0.4] = 0
     text, table = str(export(config, "python")), replace(table, directory=homes).at_depth(config.depths)
@@ -151,46 +142,20 @@ def test_a_thousand_random_strategies_rank_as_the_engine_does():
     assert expect_equal(cases, wanted) > 0.97
 
 
-def by_hand(strategy, finish, system="plain"):
-    names = ("fts", "vector", "l1", "l2") if system == "plain" else ("fts", "vector")
-    retrievers = dict.fromkeys(names, RetrieverConfig(depth=None if system == "plain" else 2))
-    return SearchConfig(system, "documented", 9, parse_strategy(strategy), retrievers, parse_stages(finish))
+@tabled
+def test_a_file_by_hand(strategy, system, finish, lists, ranking):
+    """Lists are cut at 2. Other engines, whose order ranks equal scores, have names and ids that may be code."""
+    retrievers = dict.fromkeys(lists, RetrieverConfig(depth=2))
+    config = SearchConfig(
+        system, "documented", 9, parse_strategy(strategy, lists), retrievers, parse_stages(finish)
+    )
+    arguments = {"lists": lists, "directory": {"x": "d", "y": "d"}, "intent": "exec"}
+    ((*found,),) = ran([(str(export(config, "python")), arguments)])
+    assert found == [(id_, pytest.approx(score, abs=1e-15)) for id_, score in ranking]
 
 
 @tabled
-def test_a_file_by_hand(strategy, finish, lists, ranking):
-    case = str(export(by_hand(strategy, finish), "python")), {"lists": lists, "directory": {"x": "d", "y": "d"}}
-    assert ran([case]) == [[(id_, pytest.approx(score, abs=1e-15)) for id_, score in ranking]]
-
-
-def test_equal_scores_of_one_other_engine_keep_its_order():
-    """Of a list alone; a fusion of two ascends by ids. Beyond the depth of 2 nothing is read."""
-    lists = {"fts": [["z", 1], ["a", 1], ["b", 1]], "vector": [["z", 1], ["c", 1]]}
-    for strategy, ids in (
-        ("fts", "za"),
-        ("weighted_sum(1*fts, 1*vector)", "zac"),
-        ("isr(fts)", "za"),
-        ("rbc(fts, vector, phi=0)", "zac"),
-    ):
-        assert (
-            "".join(
-                id_ for id_, _ in ran([(str(export(by_hand(strategy, [], LISTS), "python")), {"lists": lists})])[0]
-            )
-            == ids
-        )
-
-
-@tabled
-def test_what_needs_more_than_scores_is_refused(strategy, finish, why):
+def test_what_needs_more_than_scores_is_refused(finish, why):
+    config = find_system("plain").config(10)
     with pytest.raises(ConfigError, match=rf"{why}\(\d+\) "):
-        export(by_hand(strategy, finish), "python")
-
-
-def test_names_that_are_code_stay_names():
-    """Other engines may be called anything that is a word, and so may intents."""
-    names = ["class", "rank", "lists", "__import__"]
-    config = by_hand("fts", [], LISTS)
-    fused = parse_strategy(f"by_intent(default=rrf({', '.join(names)}), exec=rank)", names)
-    config = replace(config, strategy=fused, retrievers=dict.fromkeys(names, RetrieverConfig()))
-    lists = {name: [["'''\n\\", 1.0]] for name in names}
-    assert ran([(str(export(config, "python")), {"lists": lists, "intent": "exec"})]) == [[("'''\n\\", 1.0)]]
+        export(replace(config, finish=parse_stages(finish)), "python")
