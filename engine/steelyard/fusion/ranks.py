@@ -151,7 +151,7 @@ class Rbc(RankSum):
     phi: float = opt(0.8, low=0, high=math.nextafter(1, 0), tried=(0.5, 0.7, 0.8, 0.9, 0.95, 0.98))
 
     def points(self, rank: Floats, place: int) -> Floats:
-        return (1 - self.phi) * self.phi ** (rank - 1)
+        return (1 - self.phi) * np.array([self.phi**at for at in (rank - 1).tolist()])  # numpy rounds by processor
 
     def _why(self) -> str:
         return f"rank-biased centroid, phi = {number_text(self.phi)}"
@@ -211,7 +211,7 @@ class Gated(Sum):
         gate = self.terms[0].expr
         rows = gate.members(table, within)
         if rows.any():
-            rows &= gate.compile(table, within).scores() >= self.least
+            rows = rows & (gate.compile(table, within).scores() >= self.least)  # they may be those of a caller
         return rows
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:

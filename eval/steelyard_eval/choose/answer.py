@@ -186,7 +186,7 @@ class ChosenAnswer(Answered):
         lines = [say(Message(key, {"file": str(one)})) for one, key in keys.items()]
         if (offered := self.attempt or self.config) is not None and self.verdict != "keep":
             written = next(file for file, config in files.items() if config is offered)
-            why = {name: unsupported(system, offered) for name, system in TARGETS.items()}
+            why = {name: unsupported(system, offered) for name, system in TARGETS.items() if not system.complete}
             takes, briefest = [name for name in why if not why[name]], min(why, key=lambda name: len(why[name]))
             facts: dict[str, Fact] = {"file": str(written), "takes": takes, "tried": [*why]}
             key = "file_exports" if takes else "file_exports_nowhere"

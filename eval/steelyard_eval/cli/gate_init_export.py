@@ -148,7 +148,7 @@ def export(configuration: str, *, to: str, out: str | None = None) -> None:
     Parameters
     ----------
     to: echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate, qdrant or
-        pgvector.
+        pgvector; python for one file of Python.
     out: Write the document to this file instead of stdout.
 
     Examples

@@ -14,13 +14,14 @@ from steelyard_eval.export.base import Export, Loss, Target
 from steelyard_eval.export.engines import ELASTICSEARCH, OPENSEARCH, QDRANT, WEAVIATE
 from steelyard_eval.export.memory_systems import CORTEX_MEM, ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT
 from steelyard_eval.export.pgvector import PGVECTOR
+from steelyard_eval.export.python_file import PYTHON
 from steelyard_eval.export.vespa import VESPA
 
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         *(ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT, CORTEX_MEM),
-        *(OPENSEARCH, ELASTICSEARCH, VESPA, WEAVIATE, QDRANT, PGVECTOR),
+        *(OPENSEARCH, ELASTICSEARCH, VESPA, WEAVIATE, QDRANT, PGVECTOR, PYTHON),
     )
 }
 
@@ -70,6 +71,9 @@ def say(config: SearchConfig, target: Target) -> Export:
     strategy = config.effective
     if strategy.by_query and not target.intents:
         raise Loss(strategy.describe().beyond)
+    if target.complete:
+        parts, notes = target.write(config)
+        return Export(target, str(strategy), parts, (*_vectors(config), *notes))
     cannot = {
         Floor: f"compares scores on a scale that {target.name} does not compute, so it would answer what the "
         "floor silences",

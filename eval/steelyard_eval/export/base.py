@@ -51,6 +51,7 @@ class Target:
     intents: Whether it has strategies by intent of its own.
     layout: What a text is made of, with ``$part`` for each part.
     comment: What a line of notes in a text begins with.
+    complete: Whether it does all that a search does with lists: finish stages, too, whatever compared the vectors.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Target:
     intents: bool = False
     layout: str = "$profile"
     comment: str = "#"
+    complete: bool = False
 
 
 @dataclass(frozen=True)

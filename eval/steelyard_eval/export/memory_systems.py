@@ -1,33 +1,37 @@
-"""What memory systems for agents take: arguments of their functions, or their own file of weights."""
+"""What memory systems for agents take: arguments of calls, their own file of weights, or patches of constants."""
 
 import math
 import re
+from collections.abc import Mapping
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.extensions import extension
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut
-from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal, Term
-from steelyard.grammar import Duration
+from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal, Term, leaves
 from steelyard.systems import find_system
-from steelyard_eval.export.base import Fusion, Loss, Parts, Target, date_of, integer, weights_of, with_priors
+from steelyard_eval.export import base
+from steelyard_eval.export.base import Fusion, Loss, Parts, Target
+from steelyard_eval.export.patches import PATCHED, patched
 
 POOL = 2
 """Both lists are this many times the limit deep."""
 
 
 def _echovault(config: SearchConfig) -> Parts:
-    """fts_weight, vec_weight, min_fts_results and limit of ``tiered(fts, then=weighted_sum(...))``.
+    """The limit of a call, and patches: the two weights and `min_fts_results` are constants in code.
 
-    ``tiered_search`` takes `limit` and `min_fts_results`, ``merge_results`` takes `fts_weight` and `vec_weight`.
-    Source: EchoVault's document, tiered search strategy and hybrid score merging. The two weights need not sum to
-    1, so they stay as they are.
+    The weights need not sum to 1. Today's program also counts only keyword hits of 0.15 of the best and more, has
+    other weights where one such hit disagrees with the vectors, and lowers what looks like a test; its patch takes
+    these three out. Source: the code (see `patches.json`).
     """
     tiered = config.effective.describe()
-    if not isinstance(tiered, Fallback) or tiered.first != Signal("fts"):
+    if not isinstance(tiered, Fallback) or str(tiered.first) not in ("fts", "weighted_sum(1*fts, normalize=max)"):
         raise Loss("it searches keywords first, and merges only where they find too little: tiered(fts, ...)")
-    weights, sizes = _merged(tiered.then), {"min_fts_results": tiered.min_results, "limit": config.limit}
-    return {"fts_weight": weights["fts"], "vec_weight": weights["vector"], **sizes}, _other_depths(config)
+    weights = _merged(tiered.then)
+    values = {"fts_weight": weights["fts"], "vec_weight": weights["vector"], "min_fts_results": tiered.min_results}
+    patches = patched("echovault", values | {"strong": 0.0, "penalty": 1.0})
+    return {"limit": config.limit, **values, **patches}, [PATCHED, *_other_depths(config)]
 
 
 def _other_depths(config: SearchConfig) -> list[str]:
@@ -47,7 +51,7 @@ def _merged(then: Expr) -> dict[str, float]:
     losses = []
     if merged.scale != "max":
         losses.append(f"normalize={merged.scale} has no counterpart: it divides every list by its maximum")
-    weights = weights_of(merged.terms)
+    weights = base.weights_of(merged.terms)
     if set(weights) != {"fts", "vector"}:
         losses.append(f"a sum of {', '.join(sorted(weights))}: it merges fts and vector, no more and no less")
     if losses:
@@ -57,7 +61,7 @@ def _merged(then: Expr) -> dict[str, float]:
 
 ECHOVAULT = Target(
     "echovault",
-    "EchoVault's document, search: tiered_search and merge_results",
+    "EchoVault's code: tiered_search and merge_results",
     "tune tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
     _echovault,
 )
@@ -71,14 +75,14 @@ _ROUNDED = 0.1  # hours: 69h is how the half-life is written
 
 
 def _moltnet(config: SearchConfig) -> Parts:
-    """w_relevance, w_recency, w_importance, rrf_k and limit.
+    """The arguments of a search of today's program and of the document's, and a patch where k is not 60.
 
     ``w_relevance * rrf + w_recency * 0.99^hours + w_importance * importance / 10``, with RRF over the vector list
-    and the full-text list, both of weight 1. Source: MoltNet's document, scoring model; the decay and the ranges
-    stand in the function it links to. Its API takes weights of 0 to 1: larger ones are divided by the largest,
-    which multiplies every score by one number and so changes no order.
+    and the full-text list, both of weight 1. Today's divides rrf by 2 / (k + 1) (migration 0022), so the weight of
+    relevance is multiplied by it. The API takes weights of 0 to 1: larger ones are divided by the largest, which
+    changes no order. Sources: MoltNet's document, scoring model, and the code (see `patches.json`).
     """
-    retrievers, priors = with_priors(config.effective) or ([Term(1.0, config.effective)], [])
+    retrievers, priors = base.with_priors(config.effective) or ([Term(1.0, config.effective)], [])
     if len(retrievers) != 1:
         raise Loss(f"{len(retrievers)} terms find entries: its relevance is one rrf(vector, fts)")
     relevance, k = _relevance(retrievers[0])
@@ -87,19 +91,22 @@ def _moltnet(config: SearchConfig) -> Parts:
         weights[_prior(term)] += term.weight
     if not any(weights.values()):
         raise Loss("all weights are 0, so nothing decides the order")
-    largest = max(1.0, *weights.values())
-    parts = {
-        **{name: weight / largest for name, weight in weights.items()},
-        "rrf_k": integer(k, "k", 0, MAX_K),
-        "limit": integer(config.limit, "limit", 1, MAX_LIMIT),
-    }
-    notes = _other_depths(config)
+    limit, k = base.integer(config.limit, "limit", 1, MAX_LIMIT), base.integer(k, "k", 0, MAX_K)
+    today = weights | {"w_relevance": weights["w_relevance"] * 2.0 / (k + 1)}
+    parts: dict[str, object] = {"arguments": _shares(today) | {"limit": limit}}
+    parts["arguments_documented"] = _shares(weights) | {"limit": limit}
+    patches = patched("moltnet", {"rrf_k": k})
+    notes = ["its vector list lacks what has a cosine below 0.4", *_other_depths(config)]
+    notes += [PATCHED] if patches else []
     since = {term.expr.option("since") for term in priors if term.weight and isinstance(term.expr, Signal)}
     if "update" in since:
         notes.append("its recency runs from the last access, else creation; here from the update")
-    if largest > 1:
-        notes.append("weights are divided by the largest, since its API takes 0 to 1; no order changes")
-    return parts, notes
+    return parts | patches, notes
+
+
+def _shares(weights: Mapping[str, float]) -> dict[str, float]:
+    """The weights, divided by the largest where that is above 1."""
+    return {name: weight / max(1.0, *weights.values()) for name, weight in weights.items()}
 
 
 def _relevance(term: Term) -> tuple[float, float]:
@@ -109,7 +116,7 @@ def _relevance(term: Term) -> tuple[float, float]:
         raise Loss(f"{term.expr} as relevance: it is one rrf(vector, fts)")
     if rrf.beyond:
         raise Loss(rrf.beyond)
-    lists = weights_of(rrf.terms)
+    lists = base.weights_of(rrf.terms)
     if set(lists) != {"vector", "fts"}:
         raise Loss(f"rrf over {', '.join(lists)}: it fuses vector and fts, no more and no less")
     if lists["vector"] != lists["fts"]:
@@ -123,10 +130,11 @@ def _prior(term: Term) -> str:
         return "w_importance"
     if not isinstance(expr, Signal) or expr.name != "recency":
         raise Loss(f"{expr} is no part of its score; it adds recency and importance only")
-    date_of(expr)
-    half_life = expr.option("half_life")
-    if not isinstance(half_life, Duration) or abs(half_life.seconds / 3600 - HALF_LIFE_HOURS) > _ROUNDED:
-        raise Loss(f"half_life={half_life}: its decay is fixed at 0.99 per hour, a half-life of 69h")
+    base.date_of(expr)
+    if abs(base.half_life_of(expr) / 3600 - HALF_LIFE_HOURS) > _ROUNDED:
+        raise Loss(
+            f"half_life={expr.option('half_life')}: its decay is fixed at 0.99 per hour, a half-life of 69h"
+        )
     return "w_recency"
 
 
@@ -138,7 +146,6 @@ MOLTNET = Target(
 )
 
 
-HALF_LIFE_DAYS = 365
 NAMES = {
     "tfidf": "semantic",
     "cosine": "vector",
@@ -151,16 +158,19 @@ NAMES = {
 
 
 def _soleri(config: SearchConfig) -> Parts:
-    """The six weights, under `weights`, and the limit.
+    """The limit of a call, and patches: the weights, the half-life and the depth are constants in code.
 
-    The total is the sum of ``weight * signal``, and the weights sum to 1. Source: Soleri's document, six scoring
-    signals and adaptive weights. Weights with another sum are divided by it: that multiplies every score by one
-    number, so no order of vault entries changes.
+    The total is the sum of ``weight * signal``, and the weights sum to 1; weights with another sum are divided by
+    it, so no order of vault entries changes. Today's program has a seventh signal, whose weight its patch sets to
+    0. Sources: Soleri's document, six scoring signals, and the code (see `patches.json`).
     """
     strategy = config.effective.describe()
     if not isinstance(strategy, Linear) or strategy.scale == RECIPROCAL:
         raise Loss(f"{config.effective} is no weighted sum, and its score is one")
     losses = [why for term in strategy.terms if (why := _why_not(term.expr))]
+    halves = {base.half_life_of(one) / 86_400 for one in leaves(config.effective) if one.name == "recency"}
+    if len(halves) > 1:
+        raise Loss("two half-lives: its decay has one")
     if strategy.scale != "none":
         losses.append(f"normalize={strategy.scale} has no counterpart: it adds the signals as they are")
     if not any(term.weight for term in strategy.terms):
@@ -171,7 +181,7 @@ def _soleri(config: SearchConfig) -> Parts:
     for term in strategy.terms:
         table[NAMES[_name(term.expr)]] += term.weight
     shares = Fusion("none", table).shares()
-    notes = ["after 30 feedback entries it adapts these weights itself"]
+    notes = [PATCHED, "after 30 feedback entries it adapts these weights itself"]
     if table != shares:
         notes.append(
             "weights are divided by their sum, since its weights sum to 1; no order of vault entries changes, "
@@ -179,7 +189,9 @@ def _soleri(config: SearchConfig) -> Parts:
         )
     if table["temporalDecay"]:
         notes.append("an entry with valid_until decays by its window there")
-    return {"weights": shares, "limit": config.limit}, notes
+    deep = max([config.depths[name] or 0 for name in ("fts", "vector") if name in config.depths], default=30)
+    values = {"graphProximity": 0.0, "half_life_days": next(iter(halves), 365.0), "depth": max(deep, 30)}
+    return {"weights": shares, "limit": config.limit, **patched("soleri", shares | values)}, notes
 
 
 def _name(expr: Expr) -> str:
@@ -192,18 +204,15 @@ def _why_not(expr: Expr) -> str:
     if not isinstance(expr, Signal) or name not in NAMES:
         hint = {"fts": "; its keyword signal is tfidf", "vector": "; its vector signal is cosine"}.get(name, "")
         return f"{expr} is none of its six signals{hint}"
-    half_life = expr.option("half_life")
     if expr.option("since") == "access":
         return f"{expr}: its decay runs from the last update, not from the last access"
-    if isinstance(half_life, Duration) and half_life.seconds != HALF_LIFE_DAYS * 86_400:
-        return f"half_life={half_life}: its decay is fixed at a half-life of 365d"
     return ""
 
 
 SOLERI = Target(
     "soleri",
-    "Soleri's document, six scoring signals",
-    "tune weighted_sum over tfidf, cosine, severity, recency(half_life=365d), tags and domain",
+    "Soleri's document, six scoring signals, and its code",
+    "tune weighted_sum over tfidf, cosine, severity, recency, tags and domain",
     _soleri,
 )
 

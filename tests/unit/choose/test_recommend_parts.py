@@ -68,7 +68,7 @@ def found(space):
 def test_what_no_target_can_run_says_what_was_tried_why_not_and_what_to_do(space, found, tmp_path):
     (line,) = [line for line in found.saved(tmp_path / "w.json", space.dataset)[1] if line.startswith("export: ")]
     assert "graph" in found.result.answer.formula
-    assert all(target in line for target in TARGETS)
+    assert all(target in line for target in TARGETS)  # python as what remains
     assert "graph is no part of a hybrid query" in line
     fits = replace(found, config=config_of("rrf(bm25, vector, k=1)")).saved(tmp_path / "w.json", space.dataset)[1]
     (line,) = [line for line in fits if line.startswith("export: ")]

@@ -23,7 +23,7 @@ def table(config: SearchConfig) -> str:
     `config` supplies the depths and the limit. The cells come from the exporters themselves.
     """
     takes = {
-        family: [name for name, target in TARGETS.items() if not unsupported(target, strategy)]
+        family: [name for name, one in TARGETS.items() if not (one.complete or unsupported(one, strategy))]
         for family in FAMILIES
         for strategy in [config.with_strategy(parse_strategy(family))]
     }

@@ -178,12 +178,12 @@ def _read(name: str) -> dict[str, Any]:
     tables = tomllib.loads(files(__name__).joinpath(f"{name}.toml").read_text("utf-8"))
     texts = _merged(tables.get(kind, {}) for kind in ("fragments", "sentences"))
 
-    def whole(text: str) -> str:
-        return _INCLUDED.sub(lambda included: whole(texts[included[1]]), text)
+    def expanded(text: str) -> str:
+        return _INCLUDED.sub(lambda included: expanded(texts[included[1]]), text)
 
     for table in tables.values():
         if isinstance(table, dict):
-            table |= {key: whole(text) for key, text in table.items()}
+            table |= {key: expanded(text) for key, text in table.items()}
     return tables
 
 

@@ -1,0 +1,107 @@
+"""Patches of constants, applied to the sources that they name, whose functions then rank as our weights do.
+
+STEELYARD_SOURCES is a folder of clones: ``git clone https://github.com/mraza007/echovault``, and so on.
+"""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steelyard_eval.export import export
+
+from .test_export import config, lists, ours, tables
+
+SOURCES = os.environ.get("STEELYARD_SOURCES", "")
+WEIGHTS = {
+    "echovault": "tiered(fts, min_results=5, then=weighted_sum(0.42*fts, 0.58*vector, normalize=max))",
+    "soleri": "weighted_sum(0.4*tfidf, 0.1*cosine, 0.2*severity, 0.05*recency(half_life=730d), 0.25*tags)",
+    "moltnet": "weighted_sum(1*rrf(vector, fts, k=20), 0.3*importance)",
+}
+SHARES = {
+    "semantic": 0.4,
+    "vector": 0.1,
+    "severity": 0.2,
+    "temporalDecay": 0.05,
+    "tagOverlap": 0.25,
+    "domainMatch": 0,
+}
+PATCHES = [(name, part) for name in WEIGHTS for part in ("patch", "patch_documented")[: 1 + (name != "moltnet")]]
+
+
+@pytest.fixture
+def patched(name, part, tmp_path):
+    """The source after the patch, a file under `tmp_path`."""
+    parts = export(config(WEIGHTS[name], system=name, limit=5), name).parts
+    owner, commit = re.match(r"# \S+/(\S+) (\w+)", parts[part]).groups()
+    path = re.search(r"^\+\+\+ b/(\S+)", parts[part], re.MULTILINE)[1]
+    if not (Path(SOURCES) / owner).is_dir() or not SOURCES:
+        pytest.skip(f"STEELYARD_SOURCES has no clone of {owner}")
+    shown = ["git", "-C", Path(SOURCES) / owner, "show", f"{commit}:{path}"]
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_bytes(subprocess.run(shown, check=True, capture_output=True).stdout)
+    apply = ["git", "apply", "--unidiff-zero", "-"]
+    subprocess.run(apply, cwd=tmp_path, input=parts[part].encode(), check=True, capture_output=True)
+    return tmp_path / path
+
+
+@pytest.mark.parametrize(("name", "part"), PATCHES)
+def test_every_constant_has_the_value_of_the_weights(name, part, patched):
+    text = patched.read_text("utf-8")
+    if name == "soleri":
+        seventh = {"graphProximity": 0.0} if part == "patch" else {}
+        blocks = re.findall(r"^const DEFAULT_\w+: \w+ = {(.*?)}", text, re.MULTILINE | re.DOTALL)
+        found = [{key: float(value) for key, value in re.findall(r"(\w+): ([\d.]+),", block)} for block in blocks]
+        assert found == [SHARES | seventh] * 2
+        assert "RECENCY_HALF_LIFE_DAYS = 730;" in text
+    elif name == "moltnet":
+        assert re.findall(r"^ +([26]0),$", text, re.MULTILINE) == ["20"] * 3
+    else:
+        assert "min_fts_results: int = 5," in text
+
+
+STUBS = {
+    "__init__": "", "db": "MemoryDB = object",
+    "embeddings/__init__": "", "embeddings/base": "EmbeddingProvider = object",
+}  # fmt: skip
+
+
+class Program:
+    """A database that has found these lists, and a model that embeds anything."""
+
+    def __init__(self, fts, vector):
+        self.found = [[{"id": i, "score": s, "title": "a test"} for i, s in one.items()] for one in (fts, vector)]
+
+    def fts_search(self, *_, **__):
+        return self.found[0]
+
+    def vector_search(self, *_, **__):
+        return self.found[1]
+
+    def embed(self, _):
+        return [0.0]
+
+
+@pytest.mark.parametrize(("name", "part"), PATCHES[:2])
+def test_echovault_ranks_as_the_weights_say(name, part, patched, monkeypatch):
+    """Its own `tiered_search`; keyword hits below 0.15 of the best count, and a title of tests counts in full."""
+    (patched.parent / "embeddings").mkdir()
+    for file, text in STUBS.items():
+        (patched.parent / f"{file}.py").write_text(text)
+    monkeypatch.syspath_prepend(patched.parents[1])
+    for module in [module for module in sys.modules if module.partition(".")[0] == "memory"]:
+        monkeypatch.delitem(sys.modules, module)
+    search = importlib.import_module("memory.search").tiered_search
+    for table in tables():
+        np.absolute(table.columns["fts"], out=table.columns["fts"])  # as its BM25 is
+        for query, scores in enumerate(ours(table, WEIGHTS[name])):
+            fts, vector = (lists(table, query, one) for one in ("fts", "vector"))
+            program = Program(fts, vector)
+            found = {row["id"]: row["score"] for row in search(program, program, "words", limit=50)}
+            top = max(fts.values()) if len(fts) >= 5 else 1.0  # keywords alone are divided by their best there
+            assert found == pytest.approx({id_: score / top for id_, score in scores.items()})
