@@ -101,7 +101,7 @@ class Source:
 
     def record_supplied(self, queries: Sequence[Query], config: SearchConfig) -> SignalTable:
         """The lists of what a configuration reads, as far as the data set can supply it."""
-        row = Contender("what is supplied", config, "strategy")
+        row = Contender("supplied", config, "strategy")
         return self.record(queries, [self.usable(row)[0].config if self.space else config])
 
     def record(self, queries: Sequence[Query], configs: Sequence[SearchConfig]) -> SignalTable:

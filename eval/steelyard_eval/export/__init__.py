@@ -12,7 +12,7 @@ from steelyard.finish import Cut, Floor, Mmr
 from steelyard.stores.base import COSINE
 from steelyard_eval.export.base import Export, Loss, Target
 from steelyard_eval.export.engines import ELASTICSEARCH, OPENSEARCH, QDRANT, WEAVIATE
-from steelyard_eval.export.memory_systems import CORTEX_MEM, ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT
+from steelyard_eval.export.memory_systems import MEMORY_SYSTEMS
 from steelyard_eval.export.pgvector import PGVECTOR
 from steelyard_eval.export.python_file import PYTHON
 from steelyard_eval.export.vespa import VESPA
@@ -20,7 +20,7 @@ from steelyard_eval.export.vespa import VESPA
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
-        *(ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT, CORTEX_MEM),
+        *MEMORY_SYSTEMS,
         *(OPENSEARCH, ELASTICSEARCH, VESPA, WEAVIATE, QDRANT, PGVECTOR, PYTHON),
     )
 }

@@ -3,9 +3,11 @@
 import math
 import re
 from collections.abc import Mapping
+from importlib import resources
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.extensions import extension
+from steelyard.base.files import STRICT_JSON
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal, Term, leaves
@@ -57,14 +59,6 @@ def _merged(then: Expr) -> dict[str, float]:
     if losses:
         raise Loss(*losses)
     return weights
-
-
-ECHOVAULT = Target(
-    "echovault",
-    "EchoVault's code: tiered_search and merge_results",
-    "tune tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
-    _echovault,
-)
 
 
 HALF_LIFE_HOURS = math.log(0.5) / math.log(0.99)
@@ -138,14 +132,6 @@ def _prior(term: Term) -> str:
     return "w_recency"
 
 
-MOLTNET = Target(
-    "moltnet",
-    "MoltNet's document, scoring model: arguments of diary_search",
-    "tune weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life=69h, since=access), 0*importance)",
-    _moltnet,
-)
-
-
 NAMES = {
     "tfidf": "semantic",
     "cosine": "vector",
@@ -209,14 +195,6 @@ def _why_not(expr: Expr) -> str:
     return ""
 
 
-SOLERI = Target(
-    "soleri",
-    "Soleri's document, six scoring signals, and its code",
-    "tune weighted_sum over tfidf, cosine, severity, recency, tags and domain",
-    _soleri,
-)
-
-
 def _spec_kit(config: SearchConfig) -> Parts:
     """The file's parts, with a note on every setting that importing it does not bring back."""
     own_file = extension("spec_kit_file")
@@ -250,14 +228,6 @@ def _settings(config: SearchConfig) -> dict[str, object]:
     return facts
 
 
-SPEC_KIT = Target(
-    "spec_kit",
-    "system-spec-kit's configs/search-weights.json, version 1.8.0",
-    "tune boost(rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1)), promised, document_type)",
-    _spec_kit,
-)
-
-
 _THRESHOLD = re.compile(r"(?:threshold|cut)=(-?[0-9.e-]+)")
 FIXED = (
     "its layers, their weights, its ladder of thresholds and its intents are fixed in its program; "
@@ -287,10 +257,14 @@ def _cortex_mem(config: SearchConfig) -> Parts:
     raise Loss(FIXED, *(map(str, lost) if ours else ()))
 
 
-CORTEX_MEM = Target(
-    "cortex_mem",
-    "Cortex-Mem's document, search parameters",
-    "tune nothing but its threshold; steelyard search --system cortex_mem --set threshold=0.4 shows what one does",
-    _cortex_mem,
-    intents=True,
-)
+_DECLARED = STRICT_JSON.decode(resources.files(__package__).joinpath("memory_systems.json").read_text("utf-8"))
+_WRITERS = {
+    "echovault": _echovault,
+    "moltnet": _moltnet,
+    "soleri": _soleri,
+    "spec_kit": _spec_kit,
+    "cortex_mem": _cortex_mem,
+}
+MEMORY_SYSTEMS = [
+    Target(name, write=write, intents=name == "cortex_mem", **_DECLARED[name]) for name, write in _WRITERS.items()
+]

@@ -138,10 +138,7 @@ class _File:
             call = macro(self, expr, times)
         else:
             terms = expr.own_terms or [Term(1.0, child) for child in expr.children or (expr,)]
-            if expr.keyword in (
-                "weighted_sum",
-                "comb_sum",
-            ):  # a value that every entry has adds nothing at weight 0
+            if expr.keyword in ("weighted_sum", "comb_sum"):  # at weight 0 a value of every entry adds nothing
                 terms = [term for term in terms if term.weight or term.expr.retrievers]
             finds = [place for place, term in enumerate(terms) if term.expr.retrievers]
             call = _macros().fused(self, expr, times, terms, finds)

@@ -19,8 +19,8 @@ EXEMPT = {"option", "argument", "command", "group", "Choice", "help", "compile",
 SNAPSHOT = Path(__file__).parent / "said.json"
 TEMPLATES = {"sentences": SENTENCES, "headings": HEADINGS}
 NOT_YET = {
-    "candidates": 4, "choose": 3, "cli": 109, "common": 8, "compare": 8, "datasets": 144, "explain": 34,
-    "export": 122, "extensions": 119, "gate": 7, "learn": 16, "measures": 18, "notebook": 40, "recording": 19,
+    "candidates": 4, "choose": 3, "cli": 99, "common": 8, "compare": 8, "datasets": 144, "explain": 34,
+    "export": 63, "extensions": 119, "gate": 7, "learn": 16, "measures": 18, "notebook": 28, "recording": 19,
     "result": 5, "views": 5, "workbench": 8,
 }  # fmt: skip
 """Folders with sentences that are not among those of results: how many, which may only become fewer."""

@@ -25,12 +25,6 @@ MAX_NAME_CHARS = 40
 """Characters of a name in a sentence; a longer one, such as a formula, is not repeated there."""
 DIGEST = 12
 """Digits of a hash, where it is to be read; the document has it whole."""
-PROMISES = {
-    "scope": "outside the query's filter or tenant",
-    "validity": "expired, or not valid yet",
-    "exclusion": "with a word that the query excludes",
-}
-"""What each promise of a list is about: entries that are ..."""
 MAX_NAMED = 4
 """Contenders that are named in one warning."""
 NARROW_INTERVAL = 0.05  # an interval of less needs three digits
@@ -110,53 +104,6 @@ def span(of: Estimate) -> str:
     return " to ".join(number(end, digits, signed=True) for end in (of.low, of.high))
 
 
-FORMS: Mapping[str, Callable[[Any], str]] = {
-    "as_is": str,
-    "number": number,
-    "signed": signed,
-    "mean": lambda of: signed(of.mean),
-    "range": ends,
-    "span": span,
-    "odds": odds,
-    "percent": "{:.0%}".format,
-    "count": "{:,}".format,
-    "and": ", ".join,
-    "either": " or ".join,
-    "semicolons": "; ".join,
-    "some": some,
-    "command": shlex.join,
-    "hundredths": partial(number, digits=2),
-    "integer": partial(number, digits=0),
-    "plus": "{:+.3f}".format,
-    "significant": "{:.4g}".format,
-    "undrawn": lambda count: counted(
-        count, "labelled query that was not drawn is", "labelled queries that were not drawn are"
-    ),
-    "asks": lambda count: counted(count, "query asks", "queries ask"),
-    "pairs": lambda count: counted(count, "pair"),
-    "queries": lambda count: counted(count, "query", "queries"),
-    "more_labelled": lambda count: counted(count, "more labelled query", "more labelled queries"),
-    "more_queries": lambda count: counted(count, "more query", "more queries"),
-    "permille": "{:.1%}".format,
-    "tenths": partial(number, digits=1),
-    "digits2": "{:.2g}".format,
-    "plain": "{:g}".format,
-    "digest": lambda text: text[:DIGEST],
-    "joined": " and ".join,
-    "more_rows": lambda count: counted(count, "more row"),
-    "acts": lambda count: counted(count, "action"),
-    "clients": lambda count: counted(count, "client"),
-    "labelled_queries": lambda count: counted(count, "labelled query", "labelled queries"),
-    "have_labels": lambda count: counted(count, "different query has labels", "different queries have labels"),
-    "promises": lambda kinds: " and ".join(PROMISES[kind] for kind in kinds),
-    "short": lambda label: clip(visible(label), MAX_NAME_CHARS),
-    "strategy": brief,
-    "yours": yours,
-    "best_one": best_one,
-    "brief": lambda label: cut(label, MAX_BEST_NAME_CHARS),
-}
-
-
 _IF = re.compile(r"\?(\w+):")
 _PART, _FACT = re.compile(r"<<(.*?)>>", re.DOTALL), re.compile(r"\{(\w+)(?::(\w+))?\}")
 _INCLUDED = re.compile(r"\{@(\w+)\}")
@@ -188,6 +135,48 @@ def _read(name: str) -> dict[str, Any]:
 
 
 _TABLES = {name: _read(name) for name in FILES}
+PROMISES: dict[str, str] = _TABLES["shared"]["promises"]
+"""What each promise of a list is about: entries that are ..."""
+
+
+def _counted(words: str, count: int) -> str:
+    """A number with what it counts: ``one | many``, or one to which an s is added."""
+    return counted(count, *words.split(" | "))
+
+
+FORMS: Mapping[str, Callable[[Any], str]] = {
+    "as_is": str,
+    "number": number,
+    "signed": signed,
+    "mean": lambda of: signed(of.mean),
+    "range": ends,
+    "span": span,
+    "odds": odds,
+    "percent": "{:.0%}".format,
+    "count": "{:,}".format,
+    "and": ", ".join,
+    "either": " or ".join,
+    "semicolons": "; ".join,
+    "some": some,
+    "command": shlex.join,
+    "hundredths": partial(number, digits=2),
+    "integer": partial(number, digits=0),
+    "plus": "{:+.3f}".format,
+    "significant": "{:.4g}".format,
+    "permille": "{:.1%}".format,
+    "tenths": partial(number, digits=1),
+    "digits2": "{:.2g}".format,
+    "plain": "{:g}".format,
+    "digest": lambda text: text[:DIGEST],
+    "joined": " and ".join,
+    "promises": lambda kinds: " and ".join(PROMISES[kind] for kind in kinds),
+    "short": lambda label: clip(visible(label), MAX_NAME_CHARS),
+    "strategy": brief,
+    "yours": yours,
+    "best_one": best_one,
+    "brief": lambda label: cut(label, MAX_BEST_NAME_CHARS),
+    **{form: partial(_counted, words) for form, words in _TABLES["shared"]["counts"].items()},
+}
 
 
 SENTENCES, HEADINGS, CELLS = (
