@@ -11,12 +11,14 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import resources
 from typing import Any
 
 import click
 
 from steelyard import __version__
 from steelyard.base.errors import ConfigError, MachineError, SteelyardError, harmless, nearest, quote
+from steelyard.base.files import STRICT_JSON
 from steelyard_eval.cli.check_compare_explain import check, compare, explain, report, runs
 from steelyard_eval.cli.gate_init_export import export, gate, init
 from steelyard_eval.cli.import_record_demo import demo, import_, record
@@ -35,19 +37,6 @@ GROUPS = {
     "Search": (index, search, serve, vault, doctor),
 }
 """The commands, as `steelyard --help` shows them."""
-MEANT = {
-    "annotate": "judge", "benchmark": "compare", "diff": "runs", "eval": "compare", "evaluate": "compare",
-    "history": "runs", "label": "judge", "load": "import", "mcp": "serve", "optimise": "recommend",
-    "optimize": "recommend", "query": "search", "suggest": "recommend", "test": "gate", "undo": "runs",
-    "validate": "check", "why": "explain",
-    "act": "vault act LOG QUERY_ID", "context": "vault context VAULT", "get": "vault get VAULT ID",
-    "list": "vault list VAULT",
-    "loop": "import FOLDER; learn FOLDER --from transcripts; recommend FOLDER; gate FOLDER",
-    "feedback": "learn FOLDER --from ubi:FILES", "floor": "recommend FOLDER --floor lost=10%",
-    "interleave": "serve VAULT --log LOG --explore FILE", "refresh": "import FOLDER",
-    "reindex": "index VAULT --rebuild", "simulate": "learn FOLDER --from transcripts",
-}  # fmt: skip
-"""What people type who know other programs or an earlier Steelyard, and what does it."""
 
 
 class _Messages(logging.Handler):
@@ -151,7 +140,8 @@ class _Main(click.Group):
             )
         typed = args[0]
         if typed not in self.commands and not typed.startswith("-"):
-            hint = f"; did you mean {MEANT[typed]!r}?" if typed in MEANT else nearest(typed, self.commands)
+            meant = STRICT_JSON.decode(resources.files(__package__).joinpath("meant.json").read_text("utf-8"))
+            hint = f"; did you mean {meant[typed]!r}?" if typed in meant else nearest(typed, self.commands)
             ctx.fail(f"there is no command {quote(typed)}{hint if 'did you mean' in hint else ''}")
         return super().resolve_command(ctx, args)
 

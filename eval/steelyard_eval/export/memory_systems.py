@@ -258,13 +258,8 @@ def _cortex_mem(config: SearchConfig) -> Parts:
 
 
 _DECLARED = STRICT_JSON.decode(resources.files(__package__).joinpath("memory_systems.json").read_text("utf-8"))
-_WRITERS = {
-    "echovault": _echovault,
-    "moltnet": _moltnet,
-    "soleri": _soleri,
-    "spec_kit": _spec_kit,
-    "cortex_mem": _cortex_mem,
-}
+_WRITERS = (_echovault, _moltnet, _soleri, _spec_kit, _cortex_mem)
 MEMORY_SYSTEMS = [
-    Target(name, write=write, intents=name == "cortex_mem", **_DECLARED[name]) for name, write in _WRITERS.items()
+    Target(name, write=write, intents=name == "cortex_mem", **_DECLARED[name])
+    for name, write in zip(_DECLARED, _WRITERS, strict=True)
 ]
