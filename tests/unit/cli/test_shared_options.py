@@ -143,11 +143,12 @@ class TestEmbedder:
         done("compare", folder, "bm25", "--embedder", "auto")
         assert "embedder" not in about(folder)
 
-    def test_a_recommendation_has_the_same_bytes_twice(self, folder, tmp_path, monkeypatch):
+    @pytest.mark.parametrize("place", [None, pytest.param(starter(), marks=pytest.mark.nightly)])
+    def test_a_recommendation_has_the_same_bytes_twice(self, folder, place, tmp_path, monkeypatch):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
         made = []
         for _ in range(2):
-            done("recommend", folder, "--out", tmp_path / "w.json", "--report", tmp_path / "report")
+            done("recommend", place or folder, "--out", tmp_path / "w.json", "--report", tmp_path / "report")
             files = [*tmp_path.glob("w*.json"), tmp_path / "report" / "report.json"]
             made.append({path.name: path.read_bytes() for path in files})
         assert made[0] == made[1]
