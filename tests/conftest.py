@@ -5,6 +5,8 @@ import os
 import shutil
 import signal
 import sys
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,15 @@ def few_timed_searches():
 
     for module in (lists_and_latency, costs, choice_limits):
         module.TIMED = 3
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_tls_context():
+    """One for all endpoints, which stand on loopback and have no TLS: each would read the authorities anew."""
+    with suppress(ImportError):
+        import httpcore
+
+        httpcore.default_ssl_context = cache(httpcore.default_ssl_context)
 
 
 def pytest_generate_tests(metafunc):

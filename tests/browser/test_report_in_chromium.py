@@ -213,8 +213,8 @@ EDGES = """() => [0, ...[...document.querySelectorAll('tbody')].map((body) =>
 
 PAGES = {
     "gate": (gate_page, 1),
-    "recommend": (lambda folder: sy.demo().recommend().report(folder)[0], 3),
-    "learning": (lambda folder: sy.demo().learn().report(folder)[0], 1),
+    "recommend": (lambda folder: sy.load(starter()).recommend(timed=False).report(folder)[0], 3),
+    "learning": (lambda folder: sy.load(starter()).learn().report(folder)[0], 1),
     "leaderboard": (lambda folder: ROOT / "docs" / "leaderboard.html", 0),
     "workshop": (compared_page(ROOT / "qrels" / "workshop"), 2),
     "locomo": (compared_page(DATA / "locomo"), 2),

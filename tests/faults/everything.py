@@ -59,9 +59,14 @@ def root():
 
 
 @functools.cache
-def yards(name):
+def yard(name, start):
+    """A command, from one of the states that it may start from; the last of them holds the most."""
     with contextlib.redirect_stdout(sys.stderr):
-        return [kill.Yard(root(), command, 1) for command in states.commands()[name]]
+        return kill.Yard(root(), states.commands()[name][start], 1)
+
+
+def yards(name):
+    return [yard(name, start) for start in range(len(states.commands()[name]))]
 
 
 def one(rng, names=None):

@@ -315,7 +315,8 @@ def kill(name, root, count, seed=0):
     draw = random.Random(f"{name} {seed}")  # noqa: S311 -- moments, not secrets
     if name == SERVER:
         return kill_server(root, count, draw)
-    yards = [Yard(root, command, 3 if count > 50 else 1) for command in states.commands()[name]]
+    starts = states.commands()[name][-max(1, count // 2) :]  # each has a turn of a step and an instant
+    yards = [Yard(root, command, 3 if count > 50 else 1) for command in starts]
     figures, problems = Counter(), []
     # Steps without replacement, so that none is tried twice before all were.
     ahead = [cycle(draw.sample(range(1, yard.steps + 1), yard.steps)) for yard in yards]

@@ -34,7 +34,7 @@ values = st.recursive(
 )
 
 
-@pytest.mark.parametrize("more", [15, pytest.param(150, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("more", [8, pytest.param(150, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", fuzz.TARGETS)
 def test_no_input_breaks_a_promise(name, more):
     """The seeds, of which each is accepted, for else all mutants would be refused at the door; so many mutants."""

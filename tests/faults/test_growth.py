@@ -54,7 +54,7 @@ from steelyard_eval.result.document import load as load_result
 from steelyard_eval.result.document import render
 from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result, Row
 
-SIZE = 400
+SIZE = 200
 WALKS = {"casefold", "count", "index", "insert", "remove", "copy", "sort", "find", "rfind", "split", "replace"}
 WALKS |= {"join"}
 KNOWN = DatasetIndex({"m1": 0}, {"q1": 0}, {"token": 0}, {"q1": "token"})

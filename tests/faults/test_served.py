@@ -122,6 +122,13 @@ def test_what_was_acknowledged_is_in_the_log_when_the_server_is_killed(vault, tm
     assert lacking(log, client.lists, client.acts) == ([], 0)
 
 
+@pytest.fixture(scope="module")
+def over_pipes(vault):
+    """One server that stays through all of them."""
+    with Raw(vault) as server:
+        yield server
+
+
 LONG, DEEP = '"' + "x" * 2**23 + '"', "[" * 100_000 + "]" * 100_000
 
 
@@ -130,11 +137,10 @@ LONG, DEEP = '"' + "x" * 2**23 + '"', "[" * 100_000 + "]" * 100_000
     [('"\\ud800 keys"', False), ("9" * 5000, True), (DEEP, True), (LONG, True)],
     ids=["surrogate", "number", "deep", "long"],
 )
-def test_a_request_that_cannot_be_read_has_an_answer(vault, value, refused):
+def test_a_request_that_cannot_be_read_has_an_answer(over_pipes, value, refused):
     arguments = f'{{"name": "memory_search", "arguments": {{"query": {value}}}}}'
-    with Raw(vault) as server:
-        server.send(f'{{"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": {arguments}}}'.encode())
-        answer = json.loads(server.back.readline())
+    over_pipes.send(f'{{"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": {arguments}}}'.encode())
+    answer = json.loads(over_pipes.back.readline())
     assert (answer["id"], "error" in answer) == (77, refused)
 
 

@@ -124,8 +124,13 @@ class TestMeanwhile:
             assert vault.vectors_of(SPACE, ["a"])["a"].tolist() == [0, 1]
 
 
-WRITES = ("index", "record", "compare")
-MORE = (pytest.param(name, marks=pytest.mark.nightly) for name in ("reindex", "tune", "report", "import", "demo"))
+WRITES = [(name, (-1,), (0, 9)) for name in ("index", "record", "compare")]
+AT_NIGHT_TOO = ("index", "record", "compare", "reindex", "tune", "report", "import", "demo")
+MORE = [
+    pytest.param(name, range(len(states.commands()[name])), (0, 9, 100), marks=pytest.mark.nightly)
+    for name in AT_NIGHT_TOO
+]
+"""Commands, the states that they start from, and the pages that are free on their disk."""
 
 
 @pytest.fixture
@@ -144,12 +149,15 @@ def remounted(place):
     return place
 
 
-@pytest.mark.parametrize("name", [*WRITES, *MORE])
-def test_on_a_full_disk_files_are_old_or_whole_and_on_one_that_is_read_only_nothing_changes(name, monkeypatch):
+@pytest.mark.parametrize(("name", "starts", "free"), [*WRITES, *MORE])
+def test_on_a_full_disk_files_are_old_or_whole_and_on_one_that_is_read_only_nothing_changes(
+    name, starts, free, monkeypatch
+):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1780000000")
     try:
-        for yard in everything.yards(name):
-            done = [everything.full_disk(None, yard, pages) for pages in (0, 9, 100)]
+        for start in starts:
+            yard = everything.yard(name, start)
+            done = [everything.full_disk(None, yard, pages) for pages in free]
             everything.read_only(None, yard)
             assert done[0]["full disks that were refused"] == 1
     except everything.NoDiskError as error:
@@ -312,11 +320,13 @@ def test_an_interrupt_says_so_in_one_line(monkeypatch, stopped):
 
 @pytest.fixture
 def large(tmp_path):
-    """A data set that takes about a gigabyte of memory: half a million entries of a hundred bytes."""
+    """A data set that takes about a gigabyte of memory: a hundred thousand entries of five kilobytes."""
     folder = tmp_path / "large"
     folder.mkdir()
     with (folder / "corpus.jsonl").open("w") as stream:
-        stream.writelines(json.dumps({"id": f"e{at}", "text": f"token {at} " * 5}) + "\n" for at in range(500_000))
+        stream.writelines(
+            json.dumps({"id": f"e{at}", "text": f"token {at} " * 400}) + "\n" for at in range(100_000)
+        )
     return folder
 
 
@@ -337,7 +347,7 @@ def test_a_command_refuses_what_it_has_no_memory_for_and_leaves_nothing(large, t
 )
 def test_a_command_with_little_memory_writes_all_or_nothing(name):
     """It has what it has when it begins and no more, or a few megabytes; the state before, or the one after."""
-    yard = everything.yards(name)[-1]
+    yard = everything.yard(name, -1)
     for extra in (0, 3):
         everything.little_memory(None, yard, extra)
 
@@ -380,9 +390,10 @@ def test_the_bound_ends_with_the_command(monkeypatch):
     assert MEMORY not in os.environ
 
 
-def test_a_loop_of_searches_holds_its_memory_and_its_files():
-    """2,000 searches with vectors, alone and in scopes; `make campaign` has 100,000."""
-    found = loop.work(0, searches=1_000)
-    first = loop.work(1, searches=500)
-    later = loop.work(2, searches=500)
-    assert found["searches"] + first["searches"] + later["searches"] == 2_000
+@pytest.mark.parametrize("count", [250, pytest.param(1_000, marks=pytest.mark.nightly)])
+def test_a_loop_of_searches_holds_its_memory_and_its_files(count):
+    """Four times as many searches with vectors, alone and in scopes; `make campaign` has 100,000."""
+    found = loop.work(0, searches=2 * count)
+    first = loop.work(2, searches=count)
+    later = loop.work(3, searches=count)
+    assert found["searches"] + first["searches"] + later["searches"] == 4 * count

@@ -50,7 +50,7 @@ class Recording:
         self.relations, self.diaries = recorded["relations"], recorded["scope"]["diaries"]
         self.runs = recorded["runs"]["seed_0007"]
         self.queries = [query for query in recorded["queries"] if query["qid"] in self.runs]
-        self.vault = lru_cache(maxsize=4)(self._vault)
+        self.vault = lru_cache(maxsize=64)(self._vault)  # each group of cases asks for all of them again
 
     def cases(self):
         """(qid, the query with the engine set up as it was asked)."""

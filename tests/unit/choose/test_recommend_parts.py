@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from command_line import done
 from markupsafe import escape
 from search_forms import form_of
 
@@ -45,7 +44,6 @@ from steelyard_eval.recording.next_steps import describe_config
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.document import read
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Cost, Latency
 
@@ -244,14 +242,12 @@ def test_the_cost_of_a_row_counts_the_indexes_that_it_reads(space, found):
     assert costs["soleri"].vector_bytes == vectors
 
 
-def test_the_command_prints_the_sentence_first_and_writes_file_and_report(tmp_path):
-    out = tmp_path / "search-weights.json"
-    ended = done("recommend", starter(), "--out", out, "--report", tmp_path / "report")
-    result = read((tmp_path / "report" / "report.json").read_bytes())
-    assert " ".join(ended.stdout.split("\n\n")[0].split()) == say(result.answer)
-    assert str(SearchConfig.load(out).effective) == result.choice.strategy
-    page = (tmp_path / "report" / "report.html").read_text()
-    shown = (escape(say(result.answer)[5:]), f"--weights {out}", result.answer.formula)
+def test_the_sentence_comes_first_and_the_page_has_the_steps_before_the_formula(found, tmp_path):
+    """The command runs in docs/start.md, and its report and its file in test_shared_options.py."""
+    result = found.result
+    assert " ".join(str(found).split("\n\n")[0].split()) == say(result.answer)
+    page = found.report(tmp_path)[0].read_text()
+    shown = (escape(say(result.answer)[5:]), "--weights search-weights.json", result.answer.formula)
     places = [page.index(part) for part in shown]
     assert places == sorted(places)  # what to expect, what to do, the formula
 

@@ -26,7 +26,15 @@ def client():
             yield made
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+LEARNING = ("04-", "08-")
+"""Notebooks that learn two and four times: half of the time of all eight, and docs/feedback.md learns once."""
+NOTEBOOKS = [
+    pytest.param(path, marks=[pytest.mark.nightly] if path.name.startswith(LEARNING) else [])
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
+]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::RuntimeWarning")
 def test_notebook_runs_and_prints_what_is_committed(path: Path, tmp_path: Path, client) -> None:
     committed = nbformat.read(path, 4)

@@ -47,28 +47,21 @@ class TestCommands:
         assert dates == sorted(dates, reverse=True)
         assert {(entry["project"], entry["score"]) for entry in entries} == {("infra", None)}
 
-    def test_demo_writes_everything_and_the_same_bytes_twice(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    def test_demo_writes_everything_and_names_commands_that_there_are(self, tmp_path, monkeypatch):
+        """Both commands run in docs/feedback.md and in tests/unit/choose/test_decisions.py."""
         # it is larger, and `make demo` runs it
         monkeypatch.setattr("steelyard_eval.datasets.manifest.workshop", starter)
-        shown = document("demo", "--out", tmp_path / "a")
-        told = run("demo", "--out", tmp_path / "b").stdout
+        told = done("demo", "--out", tmp_path / "a").stdout
+        shown = json.loads((tmp_path / "a" / "report.json").read_text())
         labels = {row["label"] for row in shown["rows"]}
         assert labels >= {"fts", "bm25", "vector", "soleri, tuned", "weighted sum, tuned", "layered, tuned"}
         assert shown["provenance"]["baseline"] == "echovault"
-        for name in ("report.json", "search-weights.json"):  # but for the folder, which the next step names
-            first, second = ((tmp_path / own / name).read_text() for own in "ab")
-            assert first.replace(f"{tmp_path}/a/", f"{tmp_path}/b/") == second
         vault, searching = (step["command"] for step in shown["answer"]["steps"][-2:])  # both can be pasted
         assert (vault[1], Path(vault[2]).resolve()) == ("index", starter())
         assert (searching[2], searching[-1]) == (vault[3], str(tmp_path / "a" / "search-weights.json"))
-        learning, exporting = told.rstrip().splitlines()[-2:]
-        assert shown["learn"].replace("/a/", "/b/") in learning
-        done(*shlex.split(shown["learn"])[1:])
-        command = shlex.split(exporting[exporting.index("steelyard") :])
-        done(*command[1:])
-        assert Path(command[-1]).is_file()
-        assert (tmp_path / "a" / "learned" / "search-weights.try.json").is_file()  # acts alone never ship
+        for line in told.rstrip().splitlines()[-2:]:  # to learn from its log, and to export
+            _, name, *words = shlex.split(line[line.index("steelyard ") :])
+            main.commands[name].make_context(name, words)  # raises for an option that there is not
 
     @tabled
     def test_what_is_mistyped_is_refused_and_named(self, vault, words, told):
@@ -149,6 +142,17 @@ class TestEmbedder:
         assert about(folder)["embedder"] == "lsa"
         done("compare", folder, "bm25", "--embedder", "auto")
         assert "embedder" not in about(folder)
+
+    @pytest.mark.parametrize("place", [None, pytest.param(starter(), marks=pytest.mark.nightly)])
+    def test_a_recommendation_has_the_same_bytes_twice(self, folder, place, tmp_path, monkeypatch):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+        made = []
+        for _ in range(2):
+            done("recommend", place or folder, "--out", tmp_path / "w.json", "--report", tmp_path / "report")
+            files = [*tmp_path.glob("w*.json"), tmp_path / "report" / "report.json"]
+            made.append({path.name: path.read_bytes() for path in files})
+        assert made[0] == made[1]
+        assert len(made[0]) > 1
 
     def test_a_printed_command_names_what_dataset_json_does_not(self, folder):
         def named(command, embedder):
@@ -279,10 +283,11 @@ THREADS = """
 import sys
 from importlib import import_module
 from threadpoolctl import threadpool_info
-sys.argv = ["steelyard", "doctor", "--json"]
+sys.argv = ["steelyard", "search", "nowhere", "x", "--system", "fts"]
 try:
     import_module("steelyard_eval.__main__").main()
 finally:
+    import numpy
     found = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
     sys.stderr.write(f"threads: {found[0]}")
 """

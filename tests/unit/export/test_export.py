@@ -83,11 +83,6 @@ def by_rank(found, score):
     return {id_: score(place) for place, id_ in enumerate(found, 1)}
 
 
-def minmaxed(found, weight):
-    low, top = min(found.values(), default=0.0), max(found.values(), default=0.0)
-    return {id_: weight * ((value - low) / (top - low) if top > low else 1.0) for id_, value in found.items()}
-
-
 def expect_same(strategy, theirs, tables_, factor=1.0):
     """The same entries, and their scores are ours times one positive factor: so is their order ours."""
     for table in tables_:

@@ -66,9 +66,6 @@ def finished(table, *stages):
     return lists(table, finish(table, table.column("fts"), parse_stages(stages)))
 
 
-MERGE = "merge(memory, score=0.5)"
-
-
 @tabled
 def test_merged_entries_get_the_score_and_stand_behind_others_of_that_score(queries, stages, expected):
     assert finished(listed(*queries), *stages) == [[*own.items()] for own in expected]

@@ -18,7 +18,8 @@ from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Message, Row
 
 STARTER = load(starter())
-RESULTS = 2_000  # of each of the commands; learn says what recommend does
+RESULTS = [400, pytest.param(2_000, marks=pytest.mark.nightly)]
+"""Of each of the commands; learn says what recommend does."""
 STATED = re.compile(r"([+-]?\d\.\d{3})[^(]*\(([+-]?\d\.\d{3}) to ([+-]?\d\.\d{3}), 95% sure; ([^)]*)\)")
 ODDS = re.compile(r"(?:(less than 1|1|2) in ([\d,]+)) that it is (worse|better)")
 
@@ -53,10 +54,11 @@ def of_compare(rng):
     return gain, say(answer(rows, "bm25", "nDCG@10", STARTER, {}, {})), len(values) - 1
 
 
+@pytest.mark.parametrize("results", RESULTS)
 @pytest.mark.parametrize("command", [of_compare, of_gate])
-def test_gain_interval_and_odds_are_of_one_distribution(command):
+def test_gain_interval_and_odds_are_of_one_distribution(command, results):
     rng = np.random.default_rng(32)
-    for _ in range(RESULTS):
+    for _ in range(results):
         gain, sentence, degrees = command(rng)
         if gain.worse is None or gain.high - gain.low > 1:  # a single unit, nothing varies, or nothing is known
             assert "95% sure" not in sentence
@@ -103,10 +105,11 @@ def test_intervals_of_tables_end_where_differences_do():
     assert shown == ("[-1.000, -0.704]", "[too few queries]", "[0.100, 0.500]")
 
 
-def test_a_recommendation_prints_the_range_that_was_computed_and_none_that_tells_nothing():
+@pytest.mark.parametrize("results", RESULTS)
+def test_a_recommendation_prints_the_range_that_was_computed_and_none_that_tells_nothing(results):
     rng = np.random.default_rng(33)
     spans = 0
-    for _ in range(RESULTS):
+    for _ in range(results):
         before, error = float(rng.uniform(0.05, 0.95)), 10 ** rng.uniform(-3, 1)
         gain = Gain.of(float(rng.normal(0, 0.1)), error)
         said = say(describe_decision(Ruling("ship", 0, gain, 0.1, None), "bm25", "nDCG@10", "soleri", before))
@@ -117,7 +120,7 @@ def test_a_recommendation_prints_the_range_that_was_computed_and_none_that_tells
             spans += 1
             assert [*map(float, shown.groups())] == pytest.approx([low, high], abs=0.005001)
             assert not re.search(r"-0\.000? ", said)
-    assert 0 < spans < RESULTS
+    assert 0 < spans < results
 
 
 def test_an_estimate_without_any_spread_known_has_no_range():

@@ -80,7 +80,8 @@ def test_labels_decide_and_acts_make_them_worth_more(tmp_path):
 
 
 def test_labels_that_were_chosen_are_no_proof(data):
-    found = learn(replace(data.dataset, pool=JudgedPool(("bm25",), 10)), current="echovault")
+    few = {query: data.dataset.qrels[query] for query in [*data.dataset.qrels][:25]}
+    found = learn(replace(data.dataset, qrels=few, pool=JudgedPool(("bm25",), 10)), current="echovault")
     assert found.result.decision.verdict == "try"
     assert str(found.config.strategy) == found.result.rows[0].strategy
     assert found.result.answer.key == "try_pool_misses"
@@ -102,13 +103,6 @@ def tally(tmp_path, actions):
     ]
     write_lines(tmp_path / "tally.jsonl", rows)
     return tmp_path / "tally.jsonl"
-
-
-def test_over_a_fusion_it_takes_sixty_labels(data):
-    """The starter has 59, and its log is of a fusion."""
-    found = data.learn()
-    assert found.result.decision.verdict != "ship"
-    assert (facts(found, "learn_few_labels")["labelled"], facts(found, "learn_few_labels")["fewest"]) == (59, 60)
 
 
 def test_acts_without_lists_change_nothing_and_say_why(tmp_path, data):
