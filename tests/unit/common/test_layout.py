@@ -118,7 +118,7 @@ class TestScripts:
 def test_a_line_every_ten_seconds_and_none_of_what_is_short(capsys):
     """Items of 1 s: of thirty ten and then twenty are done, of ten none is left."""
     for count, lines in ((30, ["10 of 30, about 20 s left", "20 of 30, about 10 s left"]), (10, [])):
-        now = [0.0]
+        now = [500.0]
         for _ in console._progress_lines(range(count), "searching", lambda now=now: now[0]):
             now[0] += 1.0
         assert capsys.readouterr().err.splitlines() == [f"searching: {line}" for line in lines]
