@@ -14,8 +14,7 @@ from hashlib import sha256
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 from steelyard import __version__
 from steelyard.base.errors import PATH_WIDTH, ConfigError, quote, visible
@@ -95,9 +94,9 @@ def remedy(place: Path) -> str:
     """What to run where no origin is recorded: it makes a wheel of what is installed here."""
     match _origin():
         case {"url": str(url)} if url.startswith("file://"):
-            source = url2pathname(urlsplit(url).path)
+            source = unquote(urlsplit(url).path)
         case _:
-            source = "FOLDER_OF_STEELYARD"
+            source = "FOLDER"
     wheel = f"vendor/steelyard-{__version__}-py3-none-any.whl"
     build = shlex.join(["pip", "wheel", "--no-deps", "--wheel-dir", "vendor", visible(source)])
     again = shlex.join(["steelyard", "init", shell_word(place), "--install", wheel])

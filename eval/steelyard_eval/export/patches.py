@@ -4,10 +4,10 @@
 unified diff without context, for ``git apply --unidiff-zero``.
 """
 
-import json
 from collections.abc import Mapping
 from importlib import resources
 
+from steelyard.base.files import STRICT_JSON
 from steelyard.grammar import number_text
 
 PATCHED = "no configuration of it has these: apply the patch to its source, git apply --unidiff-zero"
@@ -16,7 +16,7 @@ PATCHED = "no configuration of it has these: apply the patch to its source, git 
 def patched(target: str, values: Mapping[str, float]) -> dict[str, str]:
     """The patches of a target, by name: each sets the lines of constants to these values."""
     patches: dict[str, str] = {}
-    sources = json.loads((resources.files(__package__) / "patches.json").read_text("utf-8"))
+    sources = STRICT_JSON.decode(resources.files(__package__).joinpath("patches.json").read_text("utf-8"))
     for name, source in sources[target].items():
         patch = [f"# {source['of']}", f"--- a/{source['path']}", f"+++ b/{source['path']}"]
         for number, line, old, key in source["lines"]:

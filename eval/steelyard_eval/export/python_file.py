@@ -36,13 +36,13 @@ def _macros() -> Any:  # noqa: ANN401 -- a module of macros, known by their name
 
     made = Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701 -- names pass `repr`
     made.filters["code"] = repr
-    return made.from_string((TEXTS / "file.py.j2").read_text("utf-8")).module
+    return made.from_string(TEXTS.joinpath("file.py.j2").read_text("utf-8")).module
 
 
 @cache
 def _functions() -> dict[str, str]:
     """The text of every function by its name; each stands behind those that it calls."""
-    texts = (TEXTS / "functions.txt").read_text("utf-8").rstrip().split("\n\n")
+    texts = TEXTS.joinpath("functions.txt").read_text("utf-8").rstrip().split("\n\n")
     return {text.removeprefix("def ").partition("(")[0]: text for text in texts}
 
 
