@@ -52,7 +52,7 @@ def labelling_state(session: Session) -> Record:
     left = f", {record['left']} left" if pair else ""
     return {
         **record,
-        "counts": f"{counted(len(session.given), 'pair')} labelled{left}.",
+        "counts": f"You labelled {counted(len(session.given), 'pair')}{left}.",
         "sentence": sentence(session, record),
         "steps": [{"what": say(step), "command": shlex.join(step.command)} for step in _to_do(session, record)],
     }
