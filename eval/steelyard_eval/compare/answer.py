@@ -119,7 +119,8 @@ def _steps(
     if verdict == "open" and used and other:
         if dataset.unlabelled:
             return [label_step(dataset, "label_found", used, other, option="--random")]
-        if dataset.complete or all(map(_labelled, (base, row))):
+        labelled = [one.means[str(JUDGED)].mean for one in (base, row) if str(JUDGED) in one.means]
+        if dataset.complete or labelled == [1, 1]:
             return label_more_step(dataset, wanted or None)
         return [label_step(dataset, "label_both", used, other)]
     if verdict == "better" and row.kind == "lists":
@@ -136,12 +137,6 @@ def _steps(
         return steps
     command = words_of("recommend", dataset, options={"--current": used, **options, "--out": out})
     return [*steps, Step(key, {}, command)]
-
-
-def _labelled(row: Row) -> bool:
-    """Whether each result in the top 10 has a label, as far as that was measured."""
-    judged = row.means.get(str(JUDGED))
-    return judged is not None and judged.mean == 1
 
 
 def of_lists(

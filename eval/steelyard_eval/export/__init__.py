@@ -48,7 +48,9 @@ def export(config: SearchConfig, to: str) -> Export:
         close = closest(to, TARGETS, MIN_NAME_SIMILARITY)  # of so few names: `solr` is no misspelt `soleri`
         raise ConfigError(f"there is no export for {quote(to)}, only for {', '.join(TARGETS)}{close}")
     try:
-        return say(config, TARGETS[to])
+        made = say(config, TARGETS[to])
+        made.parts  # noqa: B018 -- a loss may be found only while the document is written
+        return made
     except Loss as lost:
         strategy = quote(str(config.effective), 200)
         raise ConfigError(

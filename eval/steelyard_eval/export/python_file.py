@@ -16,6 +16,7 @@ from typing import Any
 
 from steelyard.base.errors import visible
 from steelyard.config import LISTS, SearchConfig
+from steelyard.finish.stages import Stage
 from steelyard.fusion import Expr, Signal, Term
 from steelyard.fusion.routing import Boost
 from steelyard.retrievers import CANDIDATE_RETRIEVERS, EMBEDDING, SCORER_KINDS, SCORERS
@@ -70,7 +71,7 @@ class _File:
         """The whole file; Lost for what needs more than scores, and for what another package brings."""
         lines = [f"ranking = {self.order}(among({', '.join(self.answering(self.config.effective))}).items())"]
         for stage in self.config.finish:
-            lines += getattr(_macros(), stage.keyword, _macros().foreign)(self, stage).splitlines()
+            lines += self.finished(stage).splitlines()
         lines = [*(f"{name} = {call}" for call, name in self.parts.items()), *lines]
         functions, names = [], _names("\n".join([self.order, *lines]))
         for name, text in reversed(_functions().items()):
@@ -79,6 +80,9 @@ class _File:
                 functions.append("\n".join(line for line, _, mark in marked if mark in ("", *self.features)))
                 names |= _names(functions[-1])
         return str(_macros().whole(self, functions[::-1], sorted(names & MODULES), lines))
+
+    def finished(self, stage: Stage) -> str:
+        return str(getattr(_macros(), stage.keyword, _macros().foreign)(self, stage))
 
     def lost(self, why: str) -> None:
         """Raise Loss."""
@@ -149,7 +153,9 @@ class _File:
 
 
 def _python(config: SearchConfig) -> Parts:
-    return {"profile": _File(config).text()}, []
+    for stage in config.finish:  # which alone can be lost of what is Steelyard's own
+        _File(config).finished(stage)
+    return lambda: {"profile": _File(config).text()}, []
 
 
 PYTHON = Target("python", "Python 3.9", "omit rerank and mmr", _python, form="text", intents=True, complete=True)
