@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from steelyard.base.fields import format_time
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.formatting import MISSING, clip, number
 from steelyard_eval.measures.metrics import meaning
@@ -15,9 +16,6 @@ from steelyard_eval.result.structs import Fact, QueryRow, Result
 from steelyard_eval.views.drawing.canvas import Chart, picture
 from steelyard_eval.views.figures import difference_rows, differences, figures, two_sides
 from steelyard_eval.views.sheets import Sheet, SheetColumn, contenders, facts_of, leading, ranked, sheets
-
-UNDATED = "1970-01-01T00:00:00Z"
-"""The clock of a data set without any date, which is no fact about it."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def facts(result: Result) -> tuple[tuple[str, str], ...]:
     about, data = result.provenance, result.provenance.data
     counts = {"entries": data.entries, "queries": data.queries, "judged": data.judged, "limit": about.limit}
     known = {name: number(count, 0) for name, count in counts.items() if count is not None}
-    clock = "" if data.as_of in (None, UNDATED) else data.as_of
+    clock = "" if data.as_of in (None, format_time(0.0)) else data.as_of  # a set without any date has 1970
     known |= {"split": about.split, "model": about.model, "as_of": clock, "licence": data.licence or ""}
     if data.set_apart:
         known["set_apart"] = heading("apart", {"count": data.set_apart})
