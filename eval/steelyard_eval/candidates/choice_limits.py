@@ -166,7 +166,7 @@ def describe_cost(
     The difference of the two is as sure as the paired differences are.
     """
     apart, told = without.gains - within.gains, {**restriction.facts, **facts}
-    if not apart.any():
+    if not apart.any() or without.formula == within.formula:
         return Message("restricted_free", told)
     change = Gain.of(without.expected.mean - within.expected.mean, float(spread(apart, units).error))
     if change.mean <= 0:

@@ -89,10 +89,8 @@ def _tell(done: Import) -> None:
     counts = ", ".join(
         counted(count, ones.get(name, name.removesuffix("s")), name) for name, count in done.counts.items()
     )
-    labels = Path(done.folder) / "qrels.txt"  # from the store, or from before
-    job = "recommend" if labels.is_file() and labels.stat().st_size > 0 else "judge"
     found = f"{counts or 'nothing'}, from {done.kind}{'' if done.changed else '; nothing has changed'}"
-    text = f"{done.folder}: {found}\nnext: steelyard {job} {done.folder}"
+    text = f"{done.folder}: {found}\nnext: steelyard recommend {done.folder}"
     put(done.to_json(), text)
 
 

@@ -92,7 +92,7 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         others = len(session.labels) - len(dataset.random_queries)
         yield wrapped(
             f"{MANIFEST} now says which queries were drawn (provenance); the labels of the other "
-            f"{counted(others, 'query', 'queries')} stay, and count as chosen by hand"
+            f"{counted(others, 'query', 'queries')} stay, and count as chosen by hand, which cannot prove a ship"
         )
     elif stated.get("sampled") == "duel":
         yield wrapped(

@@ -87,7 +87,7 @@ def index_notes(counts: dict[str, Any], dataset: str) -> Iterator[str]:
 def counts_text(counts: dict[str, object]) -> str:
     """The number of entries, and the counts of a run that are not 0."""
     told = {name: value for name, value in counts.items() if isinstance(value, int) and name != "outside"}
-    words = {"embedded": "vectors made of texts and their layers"}
+    words = {"embedded": "new vectors"}
     return ", ".join(
         f"{value} {words.get(name, name)}" for name, value in told.items() if value or name != "removed"
     )

@@ -31,7 +31,7 @@ RANDOM_SAMPLES = frozenset({"all", "random", "log"})
 COMPLETE = "complete"
 _LACKING = {
     "sampled": f"how the labelled queries were drawn (sampled: {', '.join(SAMPLED)})",
-    "pool": "what was judged (pool: complete, or whose lists)",
+    "pool": "which results were labelled (pool: complete, or the contenders)",
 }
 MAX_NAMED = 3
 """Contenders of a pool that are named."""
@@ -170,8 +170,8 @@ def sampling_notice(sampled: str, pool: JudgedPool | None, provenance: Sequence[
     if lacking:
         said = " or ".join(_LACKING[name] for name in lacking)
         yield (
-            f"dataset.json does not say {said}: taken as random, and as judged for all alike; "
-            f"steelyard init FOLDER {' '.join(f'--{name} ...' for name in lacking)} writes it"
+            f"dataset.json does not say {said}; they count as a random sample, labelled alike for all contenders; "
+            f"to state it: steelyard init FOLDER {' '.join(f'--{name} ...' for name in lacking)}"
         )
 
 
