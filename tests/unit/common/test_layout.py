@@ -58,11 +58,8 @@ class TestLayout:
     def test_a_path_is_folded_neither_at_its_hyphens_nor_in_a_part(self, monkeypatch):
         monkeypatch.setenv("COLUMNS", "40")
         path = "/home/ann/some-long-folder/and-another-one/search-weights.json"
-        assert folded(f"error: no file {path} is there").splitlines() == [
-            "error: no file",
-            f"  {path}",
-            "  is there",
-        ]
+        lines = ["error: no file", f"  {path}", "  is there"]
+        assert folded(f"error: no file {path} is there").splitlines() == lines
 
     @pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
     def test_colour_is_for_terminals_that_want_it(self, monkeypatch, variable, value):

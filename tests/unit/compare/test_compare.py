@@ -311,11 +311,8 @@ def test_what_is_proven_goes_before_what_only_looks_larger():
     assert (found.facts["tried"], found.because) == (2, [WHY])
 
 
-NEXT = [("better", "find_best"), ("worse", "find_better"), ("same", "find_better")]
-
-
 class TestAnswer:
-    @pytest.mark.parametrize(("verdict", "key"), NEXT)
+    @tabled
     def test_what_is_proven_is_tuned_and_what_is_not_looked_for(self, verdict, key):
         (step,) = asked(row("fts", outcome(0.066, 0.02, 0.112, verdict))).steps
         assert (step.key, step.command[:2]) == (key, ["steelyard", "recommend"])

@@ -49,13 +49,6 @@ def serve(endpoint):
     return start
 
 
-def expected(dataset, lists, measure):
-    """ir_measures' value of every judged query, 0 where there is no list."""
-    qrels = [ir_measures.Qrel(q, e, g) for q, own in dataset.qrels.items() for e, g in own.items()]
-    run = [ir_measures.ScoredDoc(q, e, -r) for q, own in lists.items() for r, e in enumerate(own)]
-    return {row.query_id: row.value for row in ir_measures.iter_calc([measure], qrels, run)}
-
-
 class TestLists:
     def test_a_run_a_table_a_function_and_an_endpoint_have_the_values_of_ir_measures(
         self, dataset, lists, serve, tmp_path
@@ -73,8 +66,10 @@ class TestLists:
         }
         found = compare(dataset, contenders, metrics=list(MEASURES))
         assert list(found.values) == list(contenders)
+        qrels = [ir_measures.Qrel(q, e, g) for q, own in dataset.qrels.items() for e, g in own.items()]
+        run = [ir_measures.ScoredDoc(*row) for row in rows]
         for name, measure in MEASURES.items():
-            values = expected(dataset, lists, measure)
+            values = {row.query_id: row.value for row in ir_measures.iter_calc([measure], qrels, run)}
             for own in found.values.values():
                 assert own[name].tolist() == pytest.approx([values[q] for q in found.queries], abs=1e-9)
 
@@ -130,13 +125,6 @@ class Run:
 def frame(entry="m", score=1.0, columns=("qid", "docno", "score")):
     row = dict(zip(("qid", "docno", "score"), ("q", entry, score), strict=True))
     return pd.DataFrame([[row[name] for name in columns]], columns=list(columns), dtype=object)
-
-
-def returning(answer):
-    return lambda query: answer
-
-
-NAN = [("a", float("nan"))]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.extensions.endpoints.mcp_search import McpSearch
 
-ROOT = Path(__file__).resolve().parents[3]
 SERVER = Path(__file__).with_name("mcp_server.py")
 SDK = sys.executable if find_spec("mcp") else os.environ.get("STEELYARD_MCP_PYTHON", "")
 """A Python that has the official SDK."""

@@ -213,9 +213,8 @@ class TestFeedback:
 
     def test_strategies_of_intents_follow_too(self):
         strategy = parse_strategy("weighted_sum(0.5*tfidf, 0.5*fts)")
-        moved = adapt(
-            replace(DOCUMENTED.config(), by_intent={"fix_bug": strategy}), Feedback(40, 0), AdaptiveRule()
-        )
+        config = replace(DOCUMENTED.config(), by_intent={"fix_bug": strategy})
+        moved = adapt(config, Feedback(40, 0), AdaptiveRule())
         assert weights(moved.by_intent["fix_bug"]) == pytest.approx({"tfidf": 0.65, "fts": 0.35})
 
     def test_a_weight_stops_where_the_others_are_used_up(self):

@@ -139,13 +139,9 @@ class TestSoundSet:
 # One fault of each kind: of a file, of a line, of a field of dataset.json, of vectors
 
 
-def npy(array):
-    made = io.BytesIO()
-    np.save(made, array)
-    return made.getvalue()
-
-
-ARRAY, PACKED = npy(vectors(3)), gzip.compress(jsonl(ENTRIES).encode())
+stored = io.BytesIO()
+np.save(stored, vectors(3))
+ARRAY, PACKED = stored.getvalue(), gzip.compress(jsonl(ENTRIES).encode())
 WITHOUT_VECTORS = dict.fromkeys(VECTOR_FILES)
 PARTS = {
     "a gzip file": [PACKED[:-12], b"not gzip at all", gzip.compress(b"")[:10] + b"\xff" * 20],
@@ -175,18 +171,11 @@ def test_a_file_that_cannot_be_read_is_one_fault(tiny, changes, file, rule):
     assert rule in fault.rule
 
 
-AROUND = {
-    "corpus.jsonl": '{{"id": "e1"}}\n\n{}\n{{"id": "e3"}}',
-    "queries.jsonl": '{{"id": "q1", "text": "t"}}\n\n{}\n',
-    "qrels.txt": "q1 0 e1 2\n\n{}\n",
-}
-"""Files with a place for their third line."""
-
-
 class TestLines:
     @tabled
     def test_a_broken_line_is_one_fault(self, tiny, file, line, field, value, rule):
-        content = AROUND[file].format(line.replace("DEEP", "[" * 100_000))
+        """It is the third one."""
+        content = TABLES["AROUND"][file].format(line.replace("DEEP", "[" * 100_000))
         [fault] = faults_after(tiny, {"qrels.txt": "q1 0 e1 1\n", file: content})
         assert (fault.file, fault.line, fault.field) == (file, 3, field)
         assert value in fault.value
@@ -229,10 +218,10 @@ class TestVectors:
             ("queries.m.f16.npy", vectors(3), "rows", "3", "must be 2, the lines of queries"),
             ("corpus.m.f16.npy", vectors(3).ravel(), "shape", "(12,)", "must have two dimensions"),
             ("queries.m.f16.npy", vectors(2)[:, :3], "dimension", "4", "differs from 3 in queries.m.f16.npy"),
-            *((file, unfit(rows, np.nan), "row 1", "", "infinity (1 such") for file, rows in VECTOR_FILES.items()),
             *(
-                (file, unfit(rows, -np.inf), "row 1", "", "infinity (1 such")
+                (file, unfit(rows, number), "row 1", "", "infinity (1 such")
                 for file, rows in VECTOR_FILES.items()
+                for number in (np.nan, -np.inf)
             ),
             ("corpus.m.f16.npy", vectors(3) * np.float16(0), "row 0", "", "is all zeros"),
             ("queries.m.f16.npy", vectors(2) * np.float16([[1], [0]]), "row 1", "", "is all zeros"),
@@ -381,11 +370,8 @@ class TestMessages:
         assert "".join([*map(str, faults), *check(tiny).notices]).replace("\n", "").isprintable()
 
 
-OTHER_NAMES = [{"id": "doc_id"}, {"text": "Body"}, {"text": "txet"}, {"id": "_key", "text": "content"}]
-
-
 class TestNames:
-    @pytest.mark.parametrize("names", OTHER_NAMES)
+    @tabled
     def test_a_field_under_another_name_is_one_fault_and_judgments_are_none(self, tiny, names):
         renamed = [{names.get(key, key): value for key, value in e.items()} for e in ENTRIES]
         found = faults_after(tiny, {"corpus.jsonl": jsonl(renamed)})
@@ -556,18 +542,12 @@ JAMS = {"a": "plum jam", "b": "fig jam", "#c": "pear jam"}
 ASKED = {"x": "plum", "y": "fig", "#z": "pear"}
 
 
-def checked(folder, qrels):
-    corpus, queries = ([{"id": id_, "text": text} for id_, text in own.items()] for own in (JAMS, ASKED))
-    write_set(folder, corpus, queries, qrels, text_for_embedding="{text}")
-    report = check(folder)
-    faults = [(fault.line, fault.field) for fault in report.faults]
-    return faults or {query: dict(own) for query, own in report.dataset.qrels.items()}
-
-
 @tabled
 def test_every_line_of_labels_is_read_or_refused_by_its_number(qrels, right, tmp_path):
-    found = checked(tmp_path, qrels)
-    assert json.loads(json.dumps(found)) == right
+    corpus, queries = ([{"id": id_, "text": text} for id_, text in own.items()] for own in (JAMS, ASKED))
+    report = check(write_set(tmp_path, corpus, queries, qrels, text_for_embedding="{text}"))
+    faults = [[fault.line, fault.field] for fault in report.faults]
+    assert (faults or {query: dict(own) for query, own in report.dataset.qrels.items()}) == right
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,8 @@ class TestUnits:
 
     def test_a_text_that_stands_in_two_groups_joins_them(self):
         # x and y are joined by the text "same", y and z by the group of "other"; "alone" stays apart.
-        texts, groups = (
-            ["one", "alone", "Same?", "same", "other", "OTHER!", "two"],
-            ["x", "", "x", "y", "y", "z", "z"],
-        )
-        asked = zip(texts, groups, strict=True)
+        texts = ["one", "alone", "Same?", "same", "other", "OTHER!", "two"]
+        asked = zip(texts, ["x", "", "x", "y", "y", "z", "z"], strict=True)
         queries = [Query(text, id=str(at), group=group) for at, (text, group) in enumerate(asked)]
         assert unit_numbers(queries).tolist() == [0, 1, 0, 0, 0, 0, 0]
 
@@ -95,10 +92,7 @@ class TestProposals:
     def test_a_retyped_query_is_found_without_vectors_and_one_on_another_number_is_not(self):
         # 34 letters, so 32 runs of three each; a changed letter changes three: (32 - 3) / (32 + 3) = .83.
         texts = ["where did we store the signing certificate", "where did we store the signing certifikate"]
-        other = [
-            "what did we decide on the second of march 2023",
-            "what did we decide on the second of march 2024",
-        ]
+        other = [f"what did we decide on the second of march {year}" for year in (2023, 2024)]
         assert SHARED < 29 / 35
         dataset = sy.load({"e": "x"}, dict(zip("abcd", texts + other, strict=True)), {"a": ["e"]}).dataset
         assert alike(dataset, dataset.queries).tolist() == [0, 0, 1, 2]

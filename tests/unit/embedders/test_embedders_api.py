@@ -183,13 +183,6 @@ class TestRefusing:
         assert (remedy in told, told.isprintable(), len(endpoint.requests)) == (True, True, 1)
 
 
-def chain(error):
-    """The error and everything Python keeps behind it, shown or not."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
 FAILURES = {
     "echo": lambda e: e.status(401, f"Incorrect API key provided: {KEY}"),
     "echo as no JSON": lambda e: e.raw(f"<{KEY}>".encode()),
@@ -208,13 +201,15 @@ class TestKeys:
         endpoint.script = [FAILURES[failure](endpoint)] * 2
         with pytest.raises(EmbedderError) as raised:
             asked.embed(["a"])
-        for error in chain(raised.value):
+        error = raised.value
+        while error is not None:  # and everything Python keeps behind it, shown or not
             assert isinstance(error, EmbedderError), error
             assert KEY not in repr(error) + str(vars(error))
             whole = traceback.TracebackException.from_exception(error, capture_locals=True)
             ours = [frame for frame in whole.stack if "embedders" in frame.filename]
             assert ours
             assert KEY not in "".join(str(frame.locals) for frame in ours if "test_" not in frame.filename)
+            error = error.__cause__ or error.__context__
         assert KEY not in caplog.text + "".join(capfd.readouterr())
 
     def test_the_key_is_in_no_representation_of_its_holders(self, endpoint):

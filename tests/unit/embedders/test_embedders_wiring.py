@@ -152,14 +152,6 @@ def test_another_model_of_the_environment_is_refused_before_anything_changes(ope
     assert (openai.requests, indexed.read_bytes()) == ([], before)
 
 
-def editable(folder):
-    """A copy of the starter set, without the hashes of its files."""
-    shutil.copytree(starter(), folder)
-    about = json.loads((folder / "dataset.json").read_text())
-    (folder / "dataset.json").write_text(json.dumps(about | {"files": {}}))
-    return folder
-
-
 class TestSeveralModels:
     @pytest.fixture
     def both(self, openai, indexed):
@@ -198,7 +190,9 @@ class TestSeveralModels:
     def test_every_model_follows_the_entries_and_one_that_cannot_be_opened_is_named(
         self, openai, both, tmp_path, monkeypatch
     ):
-        folder = editable(tmp_path / "set")
+        folder = shutil.copytree(starter(), tmp_path / "set")
+        about = json.loads((folder / "dataset.json").read_text())
+        (folder / "dataset.json").write_text(json.dumps(about | {"files": {}}))
         first, *rest = (folder / "corpus.jsonl").read_text().splitlines()
 
         def index(text, *words):
@@ -256,20 +250,19 @@ FAILING = {
 }
 
 
-class TestDegrading:
-    @pytest.mark.parametrize("failure", FAILING)
-    def test_a_search_is_answered_by_keywords_and_says_so_once(self, openai, indexed, monkeypatch, failure):
-        monkeypatch.setattr(models, "LIVE_TIMEOUT", 0.3 if failure == "slow" else 10.0)
-        ask = ("search", indexed, "xylophone rotation")
-        expected = found(*ask, "--set", "semantic=never")
-        openai.script = [FAILING[failure](openai)] * 5
-        result = run(*ask, "--json")
-        answer = json.loads(result.stdout)
-        assert (result.exit_code, answer["degraded"]) == (0, True)
-        assert [hit["id"] for hit in answer["hits"]] == [hit["id"] for hit in expected["hits"]]
-        assert result.stderr.count("warning: ") == 1
-        assert "answer alone: openai/tiny" in result.stderr
-        assert KEY not in result.output
+@pytest.mark.parametrize("failure", FAILING)
+def test_a_search_is_answered_by_keywords_and_says_so_once(openai, indexed, monkeypatch, failure):
+    monkeypatch.setattr(models, "LIVE_TIMEOUT", 0.3 if failure == "slow" else 10.0)
+    ask = ("search", indexed, "xylophone rotation")
+    expected = found(*ask, "--set", "semantic=never")
+    openai.script = [FAILING[failure](openai)] * 5
+    result = run(*ask, "--json")
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["degraded"]) == (0, True)
+    assert [hit["id"] for hit in answer["hits"]] == [hit["id"] for hit in expected["hits"]]
+    assert result.stderr.count("warning: ") == 1
+    assert "answer alone: openai/tiny" in result.stderr
+    assert KEY not in result.output
 
 
 class TestRecording:
@@ -305,18 +298,17 @@ class TestRecording:
             choose_embedder(load(folder), "lsa:e5")
 
 
-class TestCommands:
-    @pytest.mark.parametrize("kind", ["minilm-int8", "wordllama"])
-    def test_a_model_on_this_machine_indexes_and_searches(self, endpoint, tmp_path, kind):
-        missing = [module for module in EXTRAS[KINDS[kind]] if find_spec(module) is None]
-        assert (kind in installed()) == (not missing)
-        if missing:
-            pytest.skip(f"the extra {KINDS[kind]} is not installed: {', '.join(missing)}")
-        corpus = [json.loads(line) for line in (starter() / "corpus.jsonl").read_text().splitlines()[:12]]
-        recipe = {"text_for_embedding": "{title}\n{text}"}
-        folder = write_set(tmp_path / "set", corpus, ["keys"], f"q1 0 {corpus[0]['id']} 1\n", **recipe)
-        found("index", folder, tmp_path / "v.db", "--embedder", kind)
-        with Vault(tmp_path / "v.db") as vault:
-            assert [vault.load_model(name)[:2] for name in vault.models()] == [(kind, {})]
-        hits = found("search", tmp_path / "v.db", corpus[7]["title"], *VECTOR)["hits"]
-        assert (hits[0]["id"], endpoint.requests) == (corpus[7]["id"], [])
+@pytest.mark.parametrize("kind", ["minilm-int8", "wordllama"])
+def test_a_model_on_this_machine_indexes_and_searches(endpoint, tmp_path, kind):
+    missing = [module for module in EXTRAS[KINDS[kind]] if find_spec(module) is None]
+    assert (kind in installed()) == (not missing)
+    if missing:
+        pytest.skip(f"the extra {KINDS[kind]} is not installed: {', '.join(missing)}")
+    corpus = [json.loads(line) for line in (starter() / "corpus.jsonl").read_text().splitlines()[:12]]
+    recipe = {"text_for_embedding": "{title}\n{text}"}
+    folder = write_set(tmp_path / "set", corpus, ["keys"], f"q1 0 {corpus[0]['id']} 1\n", **recipe)
+    found("index", folder, tmp_path / "v.db", "--embedder", kind)
+    with Vault(tmp_path / "v.db") as vault:
+        assert [vault.load_model(name)[:2] for name in vault.models()] == [(kind, {})]
+    hits = found("search", tmp_path / "v.db", corpus[7]["title"], *VECTOR)["hits"]
+    assert (hits[0]["id"], endpoint.requests) == (corpus[7]["id"], [])

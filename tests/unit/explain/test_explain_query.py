@@ -1,8 +1,10 @@
 """Explaining one query: the numbers add up, equal live search, and what was missed is found."""
 
+import json
 from dataclasses import replace
 from functools import reduce
 from operator import add
+from pathlib import Path
 
 import pytest
 from command_line import document, done
@@ -22,6 +24,7 @@ from steelyard_eval.explain.text import _changes, _listed, _signal
 from steelyard_eval.recording.workspace import Workspace
 
 HARM = "<script>alert(1)</script>\x1b[31m\u202e"
+ENTRIES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["ENTRIES"]
 SOLERI = (
     "weighted_sum(0.25*tfidf, 0.15*cosine, 0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, 0.15*domain)"
 )
@@ -78,14 +81,8 @@ def test_a_factor_is_shown_as_a_factor_and_a_list_that_was_scored_again_has_both
 
 def test_every_relevant_entry_outside_the_list_has_its_reason(tmp_path):
     """FTS ranks a, b, c by how often the word stands there; the depth is 2 and the list has one place."""
-    entries = [
-        {"id": "a", "text": "cache cache cache cache", "project": "p"},
-        {"id": "b", "text": "cache cache cache word", "project": "p"},
-        {"id": "c", "text": "cache word word word", "project": "p"},
-        {"id": "d", "text": "nothing of it", "project": "p"},
-        {"id": "e", "text": "cache", "project": "other"},
-    ]
-    made = dataset(tmp_path, entries, {"text": "cache", "filter": {"project": "p"}}, dict.fromkeys("abcde", 1))
+    query = {"text": "cache", "filter": {"project": "p"}}
+    made = dataset(tmp_path, ENTRIES["missed"], query, dict.fromkeys("abcde", 1))
     config = find_system("fts").config(1)
     config = replace(config, retrievers={"fts": replace(config.retrievers["fts"], depth=2)})
     found = explain(made, "q", config, embedder="none")
@@ -127,8 +124,7 @@ def test_an_empty_list_names_the_words_that_no_entry_has(tmp_path, text, config,
 
 def test_the_words_of_the_query_that_an_entry_holds_are_named(tmp_path):
     """By their stems; "the" is a stop word, which neither looks for beside others."""
-    entries = [{"id": "a", "text": "the caches were rotated"}, {"id": "b", "text": "x"}]
-    made = dataset(tmp_path, entries, {"text": "rotating the cache twice"}, {"a": 1})
+    made = dataset(tmp_path, ENTRIES["holding"], {"text": "rotating the cache twice"}, {"a": 1})
     found = explain(made, "q", "rrf(fts, bm25)", entry="a", embedder="none")
     held = ["rotating", "cache"]
     assert found.record["entry"]["configurations"][0]["matching"] == {"bm25": held, "fts": held}
@@ -154,25 +150,18 @@ def tree(node):
 # Against another configuration
 
 
-def three(folder):
-    """Equal texts; importance 1.0, 0.6, 0.2 of ten; the query's two tags are held by a: none, b: both, c: one."""
-    entries = [
-        {"id": "a", "text": "cache", "importance": 10},
-        {"id": "b", "text": "cache", "importance": 6, "tags": ["x", "y"]},
-        {"id": "c", "text": "cache", "importance": 2, "tags": ["x"]},
-    ]
-    return dataset(folder, entries, {"text": "cache", "tags": ["x", "y"]}, {"b": 1})
-
-
 def test_who_moved_and_by_which_signal(tmp_path):
-    """Before, 1*importance + 0*tags: a 1, b 0.6, c 0.2; the range is 0.8. After, 0.2*importance + 0.8*tags:
+    """Texts are equal; importance is 1.0, 0.6, 0.2 of ten; of the query's two tags a has none, b both, c one.
+
+    Before, 1*importance + 0*tags: a 1, b 0.6, c 0.2; the range is 0.8. After, 0.2*importance + 0.8*tags:
     a 0.2 + 0, b 0.12 + 0.8, c 0.04 + 0.4; the range is 0.92 - 0.2 = 0.72. Both weights differ, so that shares of
     the ranges are compared. b and c passed a. Importance puts b ahead of a by -0.4 / 0.8 = -1/2, then by
     -0.08 / 0.72 = -1/9, tags by 0, then by 0.8 / 0.72 = 10/9: tags did more. c: importance -1, then
     -0.16 / 0.72 = -2/9, tags 0, then 5/9: importance did more. For a it is the mean of both, with the other sign.
     """
     before, after = (f"weighted_sum({i}*importance, {t}*tags)" for i, t in ((1, 0), (0.2, 0.8)))
-    found = explain(three(tmp_path), "q", before, after, embedder="none")
+    made = dataset(tmp_path, ENTRIES["moved"], {"text": "cache", "tags": ["x", "y"]}, {"b": 1})
+    found = explain(made, "q", before, after, embedder="none")
     moves = {c["id"]: c for c in found.record["changes"]}
     assert [(i, m["kind"], m["before"], m["after"], m["by"]) for i, m in moves.items()] == [
         ("b", "moved", 2, 1, "tags"),
@@ -202,9 +191,7 @@ def test_the_changes_of_the_signals_add_up_to_the_change_of_the_entry(space, aga
 
 def test_who_entered_and_who_left_say_where_they_were(tmp_path):
     """Importance prefers b; BM25 prefers a, which holds both words and one of them three times."""
-    entries = [{"id": "a", "text": "cache word word word", "importance": 1}]
-    entries += [{"id": "b", "text": "cached", "importance": 9}]
-    made = dataset(tmp_path, entries, {"text": "cache word"}, {"b": 1})
+    made = dataset(tmp_path, ENTRIES["entered"], {"text": "cache word"}, {"b": 1})
     entered, left = explain(made, "q", "importance", "bm25", limit=1, embedder="none").record["changes"]
     places = [(c["id"], c["kind"], c["before"], c["after"], c["why"].partition(",")[0]) for c in (entered, left)]
     assert places == [("a", "entered", 2, 1, "rank 2"), ("b", "left", 1, 2, "rank 2")]

@@ -4,6 +4,7 @@ STEELYARD_SOURCES is a folder of clones: ``git clone https://github.com/mraza007
 """
 
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -18,19 +19,8 @@ from steelyard_eval.export import export
 from .test_export import config, lists, ours, tables
 
 SOURCES = os.environ.get("STEELYARD_SOURCES", "")
-WEIGHTS = {
-    "echovault": "tiered(fts, min_results=5, then=weighted_sum(0.42*fts, 0.58*vector, normalize=max))",
-    "soleri": "weighted_sum(0.4*tfidf, 0.1*cosine, 0.2*severity, 0.05*recency(half_life=730d), 0.25*tags)",
-    "moltnet": "weighted_sum(1*rrf(vector, fts, k=20), 0.3*importance)",
-}
-SHARES = {
-    "semantic": 0.4,
-    "vector": 0.1,
-    "severity": 0.2,
-    "temporalDecay": 0.05,
-    "tagOverlap": 0.25,
-    "domainMatch": 0,
-}
+TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+WEIGHTS, SHARES, STUBS = (TABLES[name] for name in ("WEIGHTS", "SHARES", "STUBS"))
 PATCHES = [(name, part) for name in WEIGHTS for part in ("patch", "patch_documented")[: 1 + (name != "moltnet")]]
 
 
@@ -63,12 +53,6 @@ def test_every_constant_has_the_value_of_the_weights(name, part, patched):
         assert re.findall(r"^ +([26]0),$", text, re.MULTILINE) == ["20"] * 3
     else:
         assert "min_fts_results: int = 5," in text
-
-
-STUBS = {
-    "__init__": "", "db": "MemoryDB = object",
-    "embeddings/__init__": "", "embeddings/base": "EmbeddingProvider = object",
-}  # fmt: skip
 
 
 class Program:

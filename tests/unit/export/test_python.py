@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from tabled import tabled
 
-import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.finish import parse_stages
@@ -29,7 +28,6 @@ from steelyard.testing import random_table
 from steelyard.testing.tables import select_rows
 from steelyard_eval.export import export
 
-ROOT = Path(__file__).parents[3]
 WORDS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 RUNNER = """
 import inspect, json, sys
@@ -79,11 +77,6 @@ def expect_equal(cases, wanted):
         assert [id_ for id_, _ in own] == [id_ for id_, _ in want], text
         assert [s for _, s in own] == pytest.approx([s for _, s in want], rel=1e-12, abs=1e-12), text
     return np.mean([own == want for own, want in zip(found, wanted, strict=True)])
-
-
-@pytest.fixture(scope="module")
-def data():
-    return sy.load(ROOT / "qrels" / "starter")
 
 
 @pytest.mark.parametrize("name", sorted(SYSTEMS))

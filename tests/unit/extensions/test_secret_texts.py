@@ -50,10 +50,6 @@ def card(r, start, count):
     return "".join(map(str, digits)) + str(-sum(doubled) % 10)
 
 
-def grouped(number, sign):
-    return sign.join(number[i : i + 4] for i in range(0, len(number), 4))
-
-
 def uuid(r):
     return "-".join(text(r, HEX, n) for n in (8, 4, 4, 4, 12))
 
@@ -65,9 +61,12 @@ def filled(r, form):
         kind, _, more = found[1].partition(" ")
         if kind == "b64":
             return base64.b64encode(filled(r, more.replace("<", "«").replace(">", "»")).encode()).decode()
-        if kind == "card":
+        if kind in ("card", "spaced", "dashed"):
             start, count = more.split()
-            return card(r, start, int(count))
+            sign = {"card": "", "spaced": " ", "dashed": "-"}[kind]
+            return sign.join(re.findall(".{1,4}", card(r, start, int(count))))
+        if kind == "words":
+            return " ".join(r.sample(WORDS, int(more)))
         if kind in ("word", "strong", "uuid"):
             return {"word": word, "strong": strong, "uuid": uuid}[kind](r)
         return text(r, "".join(LETTERS.get(part, part) for part in kind.split("+")), int(more))
@@ -77,24 +76,13 @@ def filled(r, form):
 
 DATA = Path(__file__).parents[2] / "data"
 FORMS = (DATA / "planted-secrets.txt").read_text(encoding="utf-8").splitlines()
-MAKERS = [
-    *(lambda r, form=form: filled(r, form) for form in FORMS),
-    lambda r: "AGE-SECRET-KEY-1" + text(r, "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58),
-    lambda r: "A3-" + "-".join(text(r, UPPER + DIGITS, n) for n in (6, 6, 5, 5, 5, 5)),
-    lambda r: grouped(card(r, "55", 16), " "),
-    lambda r: grouped(card(r, "4", 16), "-") + " declined",
-    lambda r: " ".join(r.sample(WORDS, 12)),
-    lambda r: "seed phrase " + " ".join(r.sample(WORDS, 24)),
-    lambda r: "5" + r.choice("HJK") + text(r, "".join(sorted({*ALNUM} - {*"0OIl"})), 49),
-    lambda r: f"my wifi passphrase is {' '.join(r.sample(WORDS, 4))}",
-]
 
 
 def planted(count=200, seed=2121):
-    """Queries with a secret each, drawn with a seed: every maker once, then some again."""
+    """Queries with a secret each, drawn with a seed: every form once, then some again."""
     r = random.Random(seed)  # noqa: S311 -- they guard nothing
-    makers = [*MAKERS, *r.sample(MAKERS, max(0, count - len(MAKERS)))]
-    return [make(r) for make in makers[:count]]
+    forms = [*FORMS, *r.sample(FORMS, max(0, count - len(FORMS)))]
+    return [filled(r, form) for form in forms[:count]]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 2121])

@@ -76,9 +76,8 @@ def test_a_floor_drops_by_its_own_scale_whatever_ranks():
     left = searcher("rrf(bm25, vector)", "floor(0.6)").search("lock")
     assert [hit.entry.id for hit in every.hits] == ["a", "b", "c", "d"]
     # a: above 0.5 + 0.5 * 0.77; b: 0.5 * 0.43 + 0.5 * 0.8 = 0.61; c has no word of the query: 0.5 * 0.5
-    assert [(hit.entry.id, hit.score) for hit in left.hits] == [
-        (hit.entry.id, hit.score) for hit in every.hits[:2]
-    ]
+    first, second = ([(hit.entry.id, hit.score) for hit in found.hits] for found in (every, left))
+    assert second == first[:2]
 
 
 def test_a_list_below_the_floor_is_empty_and_says_so():

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import document, done
 from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.gate.lists import read_contenders
@@ -25,11 +25,6 @@ from steelyard_eval.views.sheets import sheets
 
 STARTER = Path(__file__).parents[3] / "qrels" / "starter"
 SUM = "weighted_sum(0.4*bm25, 0.6*vector, normalize=minmax)"
-
-
-@pytest.fixture(scope="module")
-def data():
-    return sy.load(STARTER)
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +39,6 @@ def committed(data, tmp_path_factory):
 def baseline(committed, tmp_path):
     """A copy of it that a test may change."""
     return Path(shutil.copy(committed, tmp_path))
-
-
-def run(*words):
-    """The exit code of the command line."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return ended.value.code or 0
 
 
 def rows(found, key):
@@ -200,11 +188,10 @@ def test_a_list_that_changed_by_itself_fails(data, baseline):
     assert (found.result.findings[0].key, found.result.findings[0].facts["lists"]) == ("gate_differs", True)
 
 
-def test_worse_fails_with_1_and_shows_the_queries_that_lost(data, lists, baseline, capsys):
-    assert run("gate", STARTER, "bm25=vector", "--baseline", baseline) == 0  # better, as compare says
-    assert "; 1 in 60 that" in " ".join(capsys.readouterr().out.split())
-    assert run("gate", STARTER, "bm25=cortex_mem", "--baseline", baseline) == 1
-    assert "see why" in capsys.readouterr().out
+def test_worse_fails_with_1_and_shows_the_queries_that_lost(data, lists, baseline):
+    better = done("gate", STARTER, "bm25=vector", "--baseline", baseline)  # as compare says
+    assert "; 1 in 60 that" in " ".join(better.stdout.split())
+    assert "see why" in done("gate", STARTER, "bm25=cortex_mem", "--baseline", baseline, code=1).stdout
 
     found = data.gate({"bm25": worse(data, lists, 0.4)}, baseline=baseline)
 
@@ -232,7 +219,7 @@ def test_what_is_ruled_out_has_its_own_range(data, lists, baseline):
     assert facts["reach"] > facts["open"] == 0.04
 
 
-def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline, tmp_path, capsys, monkeypatch):
+def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")  # what is folded is not found
     other = editable(tmp_path / "other")
     first, *rest = (other / "qrels.txt").read_text().splitlines()
@@ -240,8 +227,7 @@ def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline
     (other / "qrels.txt").write_text("\n".join(lines) + "\n")
 
     ask = ("gate", other, "--baseline", baseline)
-    assert run(*ask) == 2
-    text = " ".join(capsys.readouterr().out.split())
+    text = " ".join(done(*ask, code=2).stdout.split())
     before = STRICT_JSON.decode(baseline.read_text())["hashes"]["labels"]
     changed_set = sy.load(other).dataset
     now = data_hashes(changed_set, changed_set.split("all"))["labels"]
@@ -251,49 +237,43 @@ def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline
     whole = sy.load(other).gate(baseline=baseline).result.findings[-1]
     assert whole.facts == {"part": "labels", "before": before, "now": now}
 
-    assert run(*ask, "--update", "--reason", "a label was wrong") == 0
-    assert run(*ask) == 0
+    done(*ask, "--update", "--reason", "a label was wrong")
+    done(*ask)
 
 
-def test_an_update_hides_no_decline_behind_changed_labels(tmp_path, capsys, monkeypatch):
+def test_an_update_hides_no_decline_behind_changed_labels(tmp_path, monkeypatch):
     """Labels and weights at once: refused, with nothing written; one after the other, each step is judged."""
     monkeypatch.chdir(tmp_path)
     editable(Path("mine"))
     find_system("bm25").config(10).save("search-weights.json")
     update = ("gate", "mine", "--update", "--reason")
-    assert run(*update, "first", "search-weights.json") == 0
+    done(*update, "first", "search-weights.json")
     before = Path("reports/baseline.json").read_bytes()
 
     labels = Path("mine/qrels.txt").read_text().splitlines()
     Path("mine/qrels.txt").write_text("\n".join(labels[1:]) + "\n")
     find_system("cortex_mem").config(10).save("search-weights.json")
-    assert run(*update, "labels fixed") == 2
-    assert "labels and 'search-weights.json' changed" in " ".join(capsys.readouterr().err.split())
+    refused = " ".join(done(*update, "labels fixed", code=2).stderr.split())
+    assert "labels and 'search-weights.json' changed" in refused
     assert Path("reports/baseline.json").read_bytes() == before
-    assert run(*update, "both are meant", "--accept-worse") == 0
+    done(*update, "both are meant", "--accept-worse")
 
     Path("mine/qrels.txt").write_text("\n".join(labels) + "\n")
-    assert run(*update, "labels alone") == 0
+    done(*update, "labels alone")
 
 
 @tabled
-def test_a_baseline_that_was_cut_or_edited_is_refused(baseline, found, given, capsys):
+def test_a_baseline_that_was_cut_or_edited_is_refused(baseline, found, given):
     baseline.write_text(re.sub(found, lambda _: given, baseline.read_text(), count=1))
-    assert run("gate", STARTER, "--baseline", baseline) == 2
-    error = capsys.readouterr().err
+    error = done("gate", STARTER, "--baseline", baseline, code=2).stderr
     assert ("from version control" in error, "Traceback" in error) == (True, False)
 
 
-def test_a_sealed_baseline_of_another_shape_is_refused(data, baseline):
+def test_a_sealed_baseline_of_another_shape_and_one_that_cannot_be_read_are_refused(data, baseline):
     changed(baseline, lambda record: record["contenders"][0].update(kind=7))
-    with pytest.raises(DataError, match=r"contenders\[0\]\.kind"):
-        data.gate(baseline=baseline)
-
-
-def test_a_baseline_that_cannot_be_read_is_refused(data, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot read the baseline"):
-        data.gate(baseline=tmp_path / "file" / "baseline.json")
+    for path, told in ((baseline, r"contenders\[0\]\.kind"), (baseline / "b.json", "cannot read the baseline")):
+        with pytest.raises(DataError, match=told):
+            data.gate(baseline=path)
 
 
 def test_an_update_says_when_and_why(data, based, monkeypatch):
@@ -320,11 +300,11 @@ def test_an_adverse_update_needs_accept_worse(data, lists, baseline):
     assert data.gate(bad, baseline=baseline).verdict == "pass"
 
 
-def test_the_baseline_before_is_kept_once_beside_it(data, baseline, capsys):
+def test_the_baseline_before_is_kept_once_beside_it(data, baseline):
     before = baseline.read_bytes()
     copy = baseline.with_name("baseline.json.bak")
-    assert run("gate", STARTER, "--baseline", baseline, "--update", "--reason", "oops", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["replaced"] == str(copy)
+    replaced = document("gate", STARTER, "--baseline", baseline, "--update", "--reason", "oops")["replaced"]
+    assert replaced == str(copy)
     assert copy.read_bytes() == before
     second = baseline.read_bytes()
     data.update_baseline(reason="once more", baseline=baseline)
@@ -408,9 +388,9 @@ def test_a_broken_weights_file_is_no_verdict_and_the_comment_says_why(tmp_path, 
     monkeypatch.chdir(tmp_path)
     file = Path("search-weights.json")
     find_system("bm25").config(10).save(file)
-    assert run("gate", STARTER, file, "--update", "--reason", "first") == 0
+    done("gate", STARTER, file, "--update", "--reason", "first")
     file.write_text(file.read_text().replace(old, new))
-    assert run("gate", STARTER, "--markdown", "comment.md") == 2
+    done("gate", STARTER, "--markdown", "comment.md", code=2)
     said = Path("comment.md").read_text()
     assert said.count("search-weights.json") == 1
     assert rule in said.partition("from version control")[0]  # the fault comes first, then the remedy

@@ -124,11 +124,8 @@ class TestUndecided:
 
     def test_the_message_is_in_every_file_and_harmless(self):
         hostile = "<script>alert(1)</script>|**@team**\n::error::x.json"
-        told, page = (
-            done("gate", STARTER, *FACES, "--baseline", hostile, code=2).stderr,
-            Path("g.md").read_text(),
-        )
-
+        told = done("gate", STARTER, *FACES, "--baseline", hostile, code=2).stderr
+        page = Path("g.md").read_text()
         assert "::error title=steelyard gate" in told
         html = MarkdownIt("commonmark").render(page)
         assert set(re.findall(r"<(\w+)", html)) == {"p", "strong", "ul", "li", "code"}

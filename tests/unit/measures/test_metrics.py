@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from tabled import tabled
 
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.entry import Entry, read_entry
 from steelyard_eval.compare.result import Succession
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate, known_mean, parse_measures
 from steelyard_eval.measures.paired import _why, difference_interval, mean_interval, paired, verdict
 from steelyard_eval.measures.spread import ROWS_PER_BLOCK, Interval, benjamini_hochberg, by_unit, holm, spread
 from steelyard_eval.measures.trec_runs import run_lines, write_run
 
+TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 ENTRIES = [f"e{i}" for i in range(12)]
 OUTSIDE = ["lost1", "lost2", "lost3"]  # judged, but not in the corpus
 TREC = [f"{family}@{k}" for family in ("nDCG", "R", "AP", "P", "Success", "RR") for k in range(1, 21)]
@@ -147,7 +148,7 @@ def test_names_are_those_of_ir_measures():
 
 
 def test_all_bad_names_are_reported_at_once():
-    bad = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["BAD"]
+    bad = TABLES["BAD"]
     with pytest.raises(ConfigError) as caught:
         parse_measures(["AP", *bad])
     lines = str(caught.value).removeprefix("metric ").split("; metric ")
@@ -182,24 +183,9 @@ def test_long_lists_keep_their_order_in_float32():
     assert oracle(run, qrels, [Measure("RR", None)]) == {Measure("RR", None): {"q": 1 / 5000}}
 
 
-FACTS = Succession.of(
-    [
-        Entry("first", superseded_by="second", created_at=1.0),
-        Entry("second", created_at=2.0),
-        Entry("third", created_at=3.0, relations=(Relation("supersedes", "second"),)),
-        Entry("proposed", relations=(Relation("supersedes", "plain", status="proposed"),)),
-        Entry("rule", valid_until=5.0),
-        Entry("plain"),
-        Entry("torn", superseded_by="nowhere"),
-        Entry("a", superseded_by="b"),
-        Entry("b", superseded_by="a"),
-    ]
-)
-
-
 @tabled
 def test_what_is_stale_has_nothing_above_it_that_took_its_place(ids, clock, stale):
-    assert FACTS.stale(ids, clock) == stale
+    assert Succession.of(read_entry(row)[0] for row in TABLES["ENTRIES"]).stale(ids, clock) == stale
 
 
 def test_a_corpus_without_such_facts_has_nothing_to_say():

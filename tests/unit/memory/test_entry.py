@@ -143,10 +143,6 @@ CHOICES = DATA["CHOICES"]
 """What a test of a field may be, by its name."""
 
 
-def random_asked(rng):
-    return {field: rng.choice(choices) for field, choices in CHOICES.items() if rng.random() < 0.5}
-
-
 def holds(entry, asked):
     kind, tags, made, at = asked.get("type"), asked.get("tags", {}), asked.get("created_at"), entry.created_at
     kinds = [kind] if isinstance(kind, str) else kind
@@ -174,7 +170,7 @@ def test_sql_and_python_admit_the_same_entries(seed):
     entries = [random_entry(rng, number) for number in range(60)]
     vault = holding(*entries)
     for _ in range(10):
-        asked = random_asked(rng)
+        asked = {field: rng.choice(choices) for field, choices in CHOICES.items() if rng.random() < 0.5}
         filters = Filters.of(asked)
         expected = {e.id for e in entries if holds(e, asked)}
         assert {e.id for e in vault.entries(filters)} == expected, asked

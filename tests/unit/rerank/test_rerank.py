@@ -17,23 +17,17 @@ pytest.importorskip("httpx", reason="needs the extra api")
 DOCUMENTS = [Document(str(at), f"text {at}") for at in range(3)]
 
 
-def answered(name):
-    def answer(path, body):
-        scores = [{"index": at, "relevance_score": at / 10} for at, _ in enumerate(body["documents"])]
-        return {name: scores[::-1]}
-
-    return answer
-
-
 def environ(provider, endpoint):
     return {f"{provider.upper()}_API_KEY": "sk-secret-0123456789", f"{provider.upper()}_BASE_URL": endpoint.url}
 
 
-@pytest.mark.parametrize(
-    ("provider", "model", "answers"), [("voyage", "rerank-2", "data"), ("cohere", "rerank-v3.5", "results")]
-)
+@tabled
 def test_scores_come_in_the_order_of_the_documents(endpoint, provider, model, answers):
-    endpoint.document = answered(answers)
+    def answer(path, body):
+        scores = [{"index": at, "relevance_score": at / 10} for at, _ in enumerate(body["documents"])]
+        return {answers: scores[::-1]}
+
+    endpoint.document = answer
     reranker = ApiReranker.of(provider, environ(provider, endpoint))
     assert reranker.score("q", DOCUMENTS).tolist() == [0.0, 0.1, 0.2]
     assert reranker.name == f"{provider}/{model}"

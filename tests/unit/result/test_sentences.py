@@ -18,24 +18,10 @@ CODE = re.compile(r"<[^>]*>|\{[{%#].*?[%}#]\}|\\[A-Za-z]+(\{[^}]*\})?", re.DOTAL
 EXEMPT = {"option", "argument", "command", "group", "Choice", "help", "compile", "getLogger"}
 SNAPSHOT = Path(__file__).parent / "said.json"
 TEMPLATES = {"sentences": SENTENCES, "headings": HEADINGS}
-NOT_YET = {
-    "candidates": 4, "choose": 3, "cli": 99, "common": 8, "compare": 8, "datasets": 144, "explain": 34,
-    "export": 63, "extensions": 119, "gate": 7, "learn": 16, "measures": 18, "notebook": 28, "recording": 19,
-    "result": 5, "views": 5, "workbench": 8,
-}  # fmt: skip
+TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+NOT_YET = TABLES["NOT_YET"]
 """Folders with sentences that are not among those of results: how many, which may only become fewer."""
-VALUES = {
-    "as_is": "X", "number": 0.655, "signed": 0.088,
-    "mean": Estimate(0.088), "range": Estimate(0.088, 0.008, 0.168), "span": Estimate(0.088, 0.008, 0.168),
-    "odds": 0.016, "one_in": 0.02, "percent": 0.5, "count": 1234, "hundredths": 0.105, "integer": 14.96,
-    "queries": 59, "more_queries": 40, "more_labelled": 40, "asks": 2, "pairs": 80,
-    "significant": 0.5,
-    "names": ["a", "b"], "and": ["a", "b"], "either": ["a", "b"], "semicolons": ["a", "b"], "some": ["a", "b"],
-    "command": ["steelyard", "x y"],
-    "plus": 0.02, "undrawn": 3, "permille": 0.105, "tenths": 8.4, "digits2": 0.044, "plain": 0.04,
-    "digest": "0123456789abcdef", "joined": ["a", "b"], "acts": 2, "clients": 2, "labels": 2,
-    "labelled_queries": 2, "have_labels": 2, "promises": ["scope", "validity"], "clause": "gate_same",
-}  # fmt: skip
+VALUES = TABLES["VALUES"] | {form: Estimate(*numbers) for form, numbers in TABLES["ESTIMATES"].items()}
 """What a fact is in the snapshot, by its form; of a form that is not here the name of the fact."""
 FACT = re.compile(r"\{(\w+)(?::(\w+))?\}|<<\?(\w+):")
 

@@ -109,9 +109,8 @@ def test_options_say_how_words_are_split(options, text, words):
 
 
 def test_a_query_of_stop_words_and_single_letters_is_searched_by_them():
-    search = searching(
-        [Entry("r", text="We plot in R"), Entry("b", text="To be or not to be"), Entry("c", text="x")]
-    )
+    texts = {"r": "We plot in R", "b": "To be or not to be", "c": "x"}
+    search = searching([Entry(id_, text=text) for id_, text in texts.items()])
     assert (search("R"), search("to be or not to be")) == (["r"], ["b"])
 
 

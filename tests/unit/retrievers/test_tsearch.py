@@ -45,10 +45,9 @@ class TestLexer:
         assert words("a\u00a0b") == ["a", "b"]
 
 
-class TestStem:
-    @pytest.mark.parametrize(("word", "expected"), SAID["stems"].items())
-    def test_stems_are_those_of_postgresql_15(self, word, expected):
-        assert stem(word) == expected
+@pytest.mark.parametrize(("word", "expected"), SAID["stems"].items())
+def test_stems_are_those_of_postgresql_15(word, expected):
+    assert stem(word) == expected
 
 
 class TestTsVector:

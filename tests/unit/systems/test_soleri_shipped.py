@@ -61,14 +61,6 @@ def test_documented_filters_act_in_every_tier():
 NOW = 1_800_000_000.0
 
 
-def ago(days):
-    return NOW - days * 86_400.0
-
-
-def entry(**fields):
-    return Entry("e", **fields)
-
-
 def test_the_scales_of_the_six_tiers_and_of_the_document_types():
     tiers = ["constitutional", "critical", "important", "normal", "temporary", "deprecated"]
     assert {scale: [values[tier] for tier in tiers] for scale, values in TIERS.items()} == {
@@ -82,8 +74,8 @@ def test_the_scales_of_the_six_tiers_and_of_the_document_types():
 
 def test_importance_fades_by_what_passed_since_the_date():
     """Half of 0.8 after a half-life of 30 days, half of that after another; 0.8 before the date or without one."""
-    since = [{"updated_at": ago(days), "half_life_days": 30} for days in (30, 60, -30)]
-    importance = fading([entry(importance=8, **dates) for dates in (*since, {})])
+    since = [{"updated_at": NOW - days * 86_400.0, "half_life_days": 30} for days in (30, 60, -30)]
+    importance = fading([Entry("e", importance=8, **dates) for dates in (*since, {})])
     assert importance(NOW) == pytest.approx([0.4, 0.2, 0.8, 0.8])
 
 

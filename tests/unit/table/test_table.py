@@ -66,16 +66,15 @@ class TestRanks:
         assert [table.entries[table.entry[row]] for row in np.argsort(place)] == ["Z", "a", "é", "\U0001f600"]
 
 
-class TestReductions:
-    @given(seeds)
-    def test_sums_maxima_and_counts_are_those_of_each_query(self, seed):
-        table, values, rows = chosen(seed)
-        own = by_query(table, rows)
-        assert count_rows(table, rows).tolist() == [len(r) for r in own]
-        assert per_query(table, rows, np.maximum, values, -7.0).tolist() == [
-            max((values[row] for row in r), default=-7.0) for r in own
-        ]
-        assert per_query(table, rows, np.add, values, 0.0) == pytest.approx([sum(values[r]) for r in own])
+@given(seeds)
+def test_sums_maxima_and_counts_are_those_of_each_query(seed):
+    table, values, rows = chosen(seed)
+    own = by_query(table, rows)
+    assert count_rows(table, rows).tolist() == [len(r) for r in own]
+    assert per_query(table, rows, np.maximum, values, -7.0).tolist() == [
+        max((values[row] for row in r), default=-7.0) for r in own
+    ]
+    assert per_query(table, rows, np.add, values, 0.0) == pytest.approx([sum(values[r]) for r in own])
 
 
 class TestDepth:

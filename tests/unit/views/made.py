@@ -52,17 +52,12 @@ def result(*rows, text="x", **facts):
     queries = [
         QueryRow(f"q{at}", text, text, None, dict.fromkeys(labels, at / 10), lists, {"e0": 1}) for at in range(3)
     ]
+    better = {"choice": labels[-1], "metric": "nDCG@10", "gain": Estimate(0.1, 0.05, 0.15), "worse": 0.01}
     given = {
         "kind": "compare",
         "answer": Answer(
             "better",
-            {
-                "choice": labels[-1],
-                "metric": "nDCG@10",
-                "gain": Estimate(0.1, 0.05, 0.15),
-                "worse": 0.01,
-                "used": text,
-            },
+            better | {"used": text},
             [Message("plain_text", {"text": text})],
             [Step("plain_text", {"text": text}, ["steelyard", "judge", text])],
             text,

@@ -220,14 +220,10 @@ def test_differences_are_drawn_where_the_document_has_them(comparison):
 def test_categories_that_are_all_too_small_to_test_have_no_figure(comparison):
     """The report of such a comparison failed."""
     result = comparison.result
-    small = [
-        replace(table, rows=[[*row[:-2], None, None] for row in table.rows])
-        if table.key == "categories"
-        else table
-        for table in result.tables
-    ]
+    (table,) = [table for table in result.tables if table.key == "categories"]
+    small = replace(table, rows=[[*row[:-2], None, None] for row in table.rows])
     assert "categories" in figures(result)
-    assert "categories" not in figures(replace(result, tables=small))
+    assert "categories" not in figures(replace(result, tables=[small]))
 
 
 def test_a_curve_falls_where_its_value_does():
@@ -237,9 +233,8 @@ def test_a_curve_falls_where_its_value_does():
     assert [point["weight"] for point in steps] == pytest.approx([0.221, 0.471])
     (axes,) = plots.curve(steps, "nDCG@10").axes
     line = axes.lines[0]
-    assert (
-        line.get_drawstyle() == "default"
-    )  # joined as they are: a step between two points is drawn at no other place
+    # joined as they are: a step between two points is drawn at no other place
+    assert line.get_drawstyle() == "default"
     assert line.get_xdata() == pytest.approx([0.0, 0.442, 0.442, 0.5])
     assert line.get_ydata() == pytest.approx([0.86, 0.86, 0.846, 0.846])
 

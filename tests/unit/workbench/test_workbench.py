@@ -20,14 +20,10 @@ STRATEGY = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 def records():
     """The starter set as plain objects, read by json alone."""
     folder = starter()
-    read = [
-        json.loads(line)
+    corpus, queries = (
+        [json.loads(line) for line in (folder / f"{name}.jsonl").read_text("utf-8").split("\n") if line]
         for name in ("corpus", "queries")
-        for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").split("\n")
-        if line
-    ]
-    corpus = [row for row in read if "title" in row]
-    queries = [row for row in read if "title" not in row]
+    )
     qrels: dict[str, dict[str, int]] = {}
     for line in (folder / "qrels.txt").read_text().splitlines():
         query, _, entry, grade = line.split()
@@ -105,7 +101,8 @@ def test_a_missing_part_is_named(source, rule):
         sy.load(source)
 
 
-def results(data):
+@pytest.fixture(scope="module")
+def made(data):
     query = data.dataset.queries[0].id
     return {
         "check": data.check(),
@@ -114,11 +111,6 @@ def results(data):
         "explain": data.explain(query, STRATEGY, "bm25", limit=3),
         "search": data.search(query, STRATEGY, limit=3),
     }
-
-
-@pytest.fixture(scope="module")
-def made(data):
-    return results(data)
 
 
 @pytest.mark.parametrize("job", ["check", "compare", "tune", "explain", "search"])

@@ -20,10 +20,7 @@ from steelyard.systems import find_system
 from steelyard_eval.datasets import check, load
 from steelyard_eval.extensions.importers import Options, import_store, load_store, refresh
 
-NOTES = {
-    "keys.md": "---\ntitle: Keys\ntags: [ops]\ncreated: 2026-01-02\n---\nRotate them. #weekly\n",
-    "ops/deploy.md": "# Deploy\n\nSee [[Keys]] and [old](../gone.md).\n\n## When\n\nAt night.\n",
-}
+NOTES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["NOTES"]
 
 
 @pytest.fixture

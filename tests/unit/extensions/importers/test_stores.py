@@ -23,25 +23,23 @@ class Store:
         self.entries = {entry.id: entry for entry in self.data.entries}
 
 
-def check(found, expected):
-    """Every field that the store has; None and nothing are the same."""
-    held, due = ({n: v for n, v in row.items() if v not in (None, "", (), [])} for row in (found, expected))
-    assert held == due
-
-
 def pairs(form):
     return dict(part.split("=") if "=" in part else (part, part) for part in form.split())
 
 
 def equal(entry, row, form, times="", extra=""):
-    """Fields, times, and what no field stands for, each with its column: `ours=theirs`, or one name of both."""
+    """Fields, times, and what no field stands for, each with its column: `ours=theirs`, or one name of both.
+
+    None and nothing are the same.
+    """
     found = {name: getattr(entry, name) for name in pairs(form) | pairs(times)}
     found = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
     expected = {name: row.get(theirs) for name, theirs in pairs(form).items()}
     expected |= {name: parse_time(row[theirs]) for name, theirs in pairs(times).items() if row.get(theirs)}
     for name, theirs in pairs(extra).items():
         found[f"extra {name}"], expected[f"extra {name}"] = entry.extra.get(name), row.get(theirs)
-    check(found, expected)
+    held, due = ({n: v for n, v in row.items() if v not in (None, "", (), [])} for row in (found, expected))
+    assert held == due
 
 
 def relations(entry):
@@ -105,12 +103,13 @@ def feedback(store_root, folder, place):
 def test_soleri_feedback(store_root, tmp_path):
     expected, lines = feedback(store_root, "soleri", tmp_path / "mine")
     known = {row["id"] for row in (*expected["entries"], *expected["memories"])}
-    acts = [(line, act) for line in lines for act in line["actions"]]
     names = ("query", "entry_id", "action", "created_at")
-    assert [
+    found = [
         (line["user_query"], act["object_id"], act["action_name"], parse_time(line["timestamp"]))
-        for line, act in acts
-    ] == [tuple(map(row.get, names)) for row in expected["feedback"] if row["entry_id"] in known]
+        for line in lines
+        for act in line["actions"]
+    ]
+    assert found == [tuple(map(row.get, names)) for row in expected["feedback"] if row["entry_id"] in known]
 
 
 def test_spec_kit(store_root):
