@@ -23,6 +23,7 @@ from evidence_ceiling import ceiling_row, ceiling_table
 from evidence_matrices import FUSIONS, Collection
 from evidence_odds import GROUPS, Differences, odds_row, odds_table
 
+from steelyard.base.files import write_text
 from steelyard_eval.candidates.families import PRESETS
 
 CURRENTS = (*PRESETS, *FUSIONS)
@@ -45,9 +46,7 @@ class Folder:
         if not file.exists():
             if time.monotonic() > self.until:
                 return None
-            draft = file.with_suffix(".draft")
-            draft.write_text(json.dumps(make()))
-            draft.rename(file)
+            write_text(file, json.dumps(make()))
             print(name, file=sys.stderr, flush=True)
         return json.loads(file.read_text())
 

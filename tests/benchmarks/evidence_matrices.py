@@ -46,6 +46,13 @@ FUSIONS = {"weighted sum": CASES["ws"], "weighted sum, half": CASES["ws50"], "RR
 """Current configurations beside the baselines and the systems."""
 
 
+def save_whole(path, arrays, save=np.savez):
+    """Write a file of arrays, the whole of it or nothing."""
+    draft = path.with_suffix(".draft.npz")
+    save(draft, **{name: np.array(value) for name, value in arrays.items()})
+    draft.rename(path)
+
+
 @dataclass(frozen=True)
 class Matrices:
     """CandidateSet' keys, float32[C, Q] of the metric and the composite, and currents' float64[Q] of both."""
@@ -63,13 +70,11 @@ class Matrices:
         return tuple((side.mean(axis=1, dtype=np.float64), side.var(axis=1, ddof=1)) for side in sides)
 
     def save(self, path):
-        draft = path.with_suffix(".draft.npz")
         names, rows = list(self.currents), list(self.currents.values())
         own = {"keys": self.keys, "owner": self.owner, "labels": self.labels}
         own |= {"metric": self.metric, "composite": self.composite, "names": names}
         own |= {"current_keys": [key for key, *_ in rows], "currents": [values for _, *values in rows]}
-        np.savez(draft, **{name: np.array(value) for name, value in own.items()})
-        draft.rename(path)
+        save_whole(path, own)
 
     @classmethod
     def joined(cls, parts, currents):
@@ -100,19 +105,16 @@ def deep_enough(table, config):
     return True
 
 
+@dataclass(frozen=True)
 class Collection:
     """One data set, opened when something of it is missing."""
 
-    def __init__(self, name, folder):
-        self.name = name
-        self.folder = folder
-        self._space = None
+    name: str
+    folder: Path
 
-    @property
+    @cached_property
     def space(self):
-        if self._space is None:
-            self._space = Workspace.open(load(DATA / self.name))
-        return self._space
+        return Workspace.open(load(DATA / self.name))
 
     def config(self, system, strategy=None):
         config = find_system(system).config(10, self.space.model)
@@ -128,18 +130,14 @@ class Collection:
             table = files.load(path)
         return table, Judgments.of(self.space.dataset.qrels, table.queries, table.entries)
 
-    def parts_of(self, config):
-        """The settings of all starts that share a recording with a configuration, by start."""
-        parts = [part for start in self.starts for part in start.parts]
-        return [part for part in parts if len(share([part[0], config])) == 1]
-
     @property
     def starts(self):
         return starts(Source.live(self.space), judged(self.space.dataset, self.space.dataset.queries), 10)
 
     def recorded(self, config):
         """The recording of a configuration, wide enough for all that is laid out."""
-        parts = self.parts_of(config)
+        every = [part for start in self.starts for part in start.parts]
+        parts = [part for part in every if len(share([part[0], config])) == 1]
         wide = [setting for part in parts for setting in [*part, *settings(part[0])]]
         return self.table(parts[0][0] if parts else config, [*wide, config])
 

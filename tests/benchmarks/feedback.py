@@ -8,13 +8,13 @@ on from there and prints what there is.
 
 import argparse
 import itertools
-import os
 import sys
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 from evidence import Folder
+from evidence_matrices import DATA, METRIC, save_whole
 from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 
 from steelyard.fusion import parse_strategy
@@ -29,13 +29,10 @@ from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, first_rows, rows_of
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.searchers import FOLDS, weights
-from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 
-for library in ("OPENBLAS", "OMP", "MKL", "NUMBA"):
-    os.environ[f"{library}_NUM_THREADS"] = "1"
-DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 SETS = ("cosqa", "scifact", "locomo", "beam-128k", "cranfield")
 CHOSEN_ON = frozenset({"cosqa", "scifact"})
 """Collections that settings of the learner may be chosen on; the others confirm."""
@@ -59,7 +56,6 @@ SETTINGS = (
     "rrf(bm25, vector, k=10)",
 )
 """Each under 71 weights: the two common families over words and vectors."""
-METRIC = Measure("nDCG", 10)
 
 
 class World:
@@ -68,10 +64,7 @@ class World:
     def __init__(self, name, folder):
         kept = folder / f"{name}.npz"
         if not kept.exists():
-            made = _made(name)
-            draft = kept.with_suffix(".draft.npz")
-            np.savez(draft, **made)
-            draft.rename(kept)
+            save_whole(kept, _made(name))
         with np.load(kept) as z:
             found = {key: z[key] for key in z.files}
         self.metric, self.composite = found["metric"], found["composite"]

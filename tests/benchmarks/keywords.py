@@ -10,7 +10,7 @@ from timing import Race, once, peer, race, recall, same_scores
 from steelyard.live.search import Searcher
 from steelyard.live.sources import RetrieverPool
 from steelyard.memory.query import Query, clean_query
-from steelyard.memory.text import terms
+from steelyard.memory.text import content, terms
 from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.keywords import OFTEN
 from steelyard.systems import find_system
@@ -114,8 +114,6 @@ def numbers(name, result):
 
 
 def tantivy_index(vault):
-    from steelyard.memory.text import content
-
     schema = tantivy.SchemaBuilder()
     schema.add_text_field("text", tokenizer_name="en_stem", index_option="freq")
     schema.add_integer_field("number", stored=True, fast=True)
@@ -137,8 +135,6 @@ def tantivy_search(theirs, query, depth):
 
 def index(vault, backend):
     """A bm25s index of the same terms; its variant lucene leaves out the factor k1 + 1."""
-    from steelyard.memory.text import content
-
     made = bm25s.BM25(method="lucene", k1=K1, b=B, backend=backend)
     made.index([terms(content(entry)) for entry in vault.entries()], show_progress=False)
     return made

@@ -120,15 +120,15 @@ def group_of(query):
 def record_all(name, dataset, kind):
     """Write the list of every contender that has none, and what it cost."""
     folder = LISTS / name / kind
+    facts_file = folder / "facts.json"
     base = LISTS / CORRECTED.get(name, name) / kind
     if base != folder and not folder.exists() and base.exists():  # a key changes no list but that of what is tuned
         shutil.copytree(base, folder)
-        facts = _facts(name, kind)
+        facts = _known(facts_file)
         facts.pop(TUNED, None)
-        write_text(folder / "facts.json", canonical(facts))
+        write_text(facts_file, canonical(facts))
     folder.mkdir(parents=True, exist_ok=True)
-    facts_file = folder / "facts.json"
-    facts = _facts(name, kind)
+    facts = _known(facts_file)
     queries = judged(dataset)
     wanted = [label for label in (*CONTENDERS, TUNED) if label not in facts]
     if not wanted:
@@ -158,10 +158,6 @@ def without_layers(dataset, configs):
     """The contenders that need layers, of a collection that has none."""
     layers = any(entry.l0 for entry in dataset.entries)
     return [] if layers else [label for label, config in configs.items() if "l0" in config.effective.signals]
-
-
-def _facts(name, kind):
-    return _known(LISTS / name / kind / "facts.json")
 
 
 def _known(file):

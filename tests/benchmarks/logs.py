@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn.decision import decide_from_log
@@ -22,8 +23,6 @@ CLIENTS, DAYS = 2_000, 300
 
 def write(path, dataset, count):
     """Searches of many clients on many days, each with the list that the policy shows and an act or none."""
-    from steelyard_eval.compare import compare
-
     config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy(POLICY))
     with tempfile.TemporaryDirectory() as folder:
         compare(dataset, [config], split="all", runs=folder, limit=10, timed=False)

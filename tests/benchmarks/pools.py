@@ -6,13 +6,13 @@ S contenders and of their configurations. At most 250 queries each, drawn by a s
 collection reports.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-from evidence_matrices import DATA
+from evidence_matrices import DATA, save_whole
 
 from steelyard.base.files import canonical
 from steelyard_eval.candidates.settings import config_key
@@ -58,10 +58,8 @@ class Lists:
         dataset = load(DATA / name)
         if not _current(path, digest(dataset)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            draft = path.with_suffix(".draft.npz")
             made = vars(ran(dataset, drawn(dataset), embedder))
-            np.savez_compressed(draft, **{key: np.array(value) for key, value in made.items() if key != "name"})
-            draft.rename(path)
+            save_whole(path, {key: made[key] for key in made if key != "name"}, np.savez_compressed)
         with np.load(path) as z:
             texts = {key: tuple(z[key].tolist()) for key in ("labels", "keys")}
             about = {key: str(z[key]) for key in ("sha256", "licence", "model", "digest")}
@@ -69,9 +67,8 @@ class Lists:
 
     def only(self, labels):
         at = [self.labels.index(label) for label in labels]
-        keys = tuple(self.keys[i] for i in at)
-        made = {"labels": tuple(labels), "keys": keys, "lists": self.lists[:, at], "gains": self.gains[:, at]}
-        return Lists(**{**{k: getattr(self, k) for k in self.__dataclass_fields__}, **made})
+        made = {"keys": tuple(self.keys[i] for i in at), "lists": self.lists[:, at], "gains": self.gains[:, at]}
+        return replace(self, labels=tuple(labels), **made)
 
     @cached_property
     def values(self):

@@ -45,7 +45,9 @@ def document(table, names, folder, day):
     """The document of `public.json`: some collections measured anew, the others as they are."""
     found = {kind: {name: Lists.of(name, folder, kind) for name in names} for kind in EMBEDDERS}
     abouts = {one["name"]: one for one in table["about"]["collections"]}
-    abouts |= {name: _about(one, day) for name, one in found["recorded"].items()}
+    for name, one in found["recorded"].items():
+        known = {"name": one.name, "sha256": one.sha256, "licence": one.licence, "queries": len(one.ideal)}
+        abouts[name] = {**known, "date": day, "digest": one.digest}
     old = {one["name"]: at for at, one in enumerate(table["about"]["collections"])}
     made = {"means": {}, "variances": {}, "relevance": table["relevance"]}
     for kind, every in found.items():
@@ -64,11 +66,6 @@ def document(table, names, folder, day):
             rows |= dict(zip(one.keys, one.labels, strict=True))
     about = {"collections": [abouts[name] for name in NAMES], "made by": "make priors", "metric": public.METRIC}
     return {"schema_version": 2, "about": about, "rows": dict(sorted(rows.items())), **made}
-
-
-def _about(one, day):
-    known = {"name": one.name, "sha256": one.sha256, "licence": one.licence, "queries": len(one.ideal)}
-    return {**known, "date": day, "digest": one.digest}
 
 
 def rounded(one, values, digits):

@@ -31,8 +31,7 @@ from steelyard_eval.recording.workspace import Workspace
 ranx = peer("ranx")
 
 MEASURES = parse_measures(["nDCG@10", "R@10"])
-TREC = {"ndcg_cut_10", "recall_10"}
-TREC_NAMES = ("ndcg_cut_10", "recall_10")
+TREC = ("ndcg_cut_10", "recall_10")
 WEIGHTS = {"fts": 0.4, "bm25": 0.3, "vector": 0.2, "cosine": 0.1}
 Runs = dict[str, dict[str, dict[str, float]]]
 
@@ -89,7 +88,7 @@ def compete(case, table, qrels, config, rounds):
     judgments = Judgments.of(qrels, table.queries, table.entries)
     asked = {query: qrels.get(query, {}) for query in table.queries}
     weights = {term.expr.name: term.weight for term in config.strategy.terms}
-    oracle = pytrec_eval.RelevanceEvaluator(asked, TREC)
+    oracle = pytrec_eval.RelevanceEvaluator(asked, {*TREC})
     lists = dictionaries(table, weights)
     uncut = replay(table, replace(config, finish=()))
     finished = finished_runs(uncut)
@@ -111,12 +110,7 @@ def compete(case, table, qrels, config, rounds):
     if ranx is not None:
         theirs, ready = ranx.Qrels(asked), ranx.Run(finished)
         runs = [ranx.Run(lists[name]) for name in weights]
-        params = {"weights": list(weights.values())}
-
-        def fused_by_ranx():
-            return ranx.fuse(runs=runs, norm="min-max", method="wsum", params=params)
-
-        fusing["ranx: fuse, evaluate"] = lambda _: ranx_means(theirs, fused_by_ranx())
+        fusing["ranx: fuse, evaluate"] = lambda _: ranx_means(theirs, fused_by_ranx(runs, weights.values()))
         evaluating["ranx: evaluate"] = lambda _: ranx_means(theirs, ready)
     exact = case.startswith("synthetic")
     notes = agreement(case, fusing, exact), agreement(case, evaluating, True)
@@ -161,7 +155,11 @@ def means(values):
 
 
 def trec_means(values):
-    return [float(np.mean([own[name] for own in values.values()])) for name in TREC_NAMES]
+    return [float(np.mean([own[name] for own in values.values()])) for name in TREC]
+
+
+def fused_by_ranx(runs, weights):
+    return ranx.fuse(runs=runs, norm="min-max", method="wsum", params={"weights": list(weights)})
 
 
 def ranx_means(qrels, run):
@@ -185,7 +183,6 @@ def agreement(case, contenders, exact):
     return tuple(notes)
 
 
-ONE = parse_measures(["nDCG@10"])
 THREE = parse_measures(["nDCG@10", "R@10", "RR@10"])
 OURS, THREADED = "steelyard kernel: fuses, evaluates", "steelyard kernel, two threads"
 OPTIMIZE, PYTREC = "ranx: optimize_fusion", "pytrec_eval: evaluates dictionaries, fuses nothing"
@@ -198,7 +195,7 @@ def searching(case, table, qrels, config, lists, finished, rounds):
     queries, terms = len(table.queries), config.strategy.terms
     judgments = Judgments.of(qrels, table.queries, table.entries)
     form, prepared = once(lambda: Form.of(table, config, config.strategy, judgments))
-    one, three = Kernel.of(form, ONE), Kernel.of(form, THREE)
+    one, three = Kernel.of(form, THREE[:1]), Kernel.of(form, THREE)
     tried = np.random.default_rng(0).dirichlet(np.ones(len(terms)), size=max(64, 5_000_000 // queries))
     asked = {query: qrels.get(query, {}) for query in table.queries}
     oracle = pytrec_eval.RelevanceEvaluator(asked, {"ndcg_cut_10"})
@@ -214,12 +211,10 @@ def searching(case, table, qrels, config, lists, finished, rounds):
     }
     if ranx is not None:
         theirs, runs = ranx.Qrels(asked), [ranx.Run(own) for own in lists.values()]
-        weights = {"weights": [term.weight for term in terms]}
+        weights = [term.weight for term in terms]
 
         def fuse_and_evaluate(_):
-            return ranx.evaluate(
-                theirs, ranx.fuse(runs=runs, norm="min-max", method="wsum", params=weights), "ndcg@10"
-            )
+            return ranx.evaluate(theirs, fused_by_ranx(runs, weights), "ndcg@10")
 
         def optimize(_):
             options = {"return_optimization_report": True, "step": 0.25 if len(runs) > 2 else 0.1}

@@ -60,14 +60,10 @@ def memory(count, seed=1):
     words[: len(FUNCTION_WORDS)] = FUNCTION_WORDS
     total = sum(LENGTHS.values())
     codes = zipf(rng, len(FUNCTION_WORDS), VOCABULARY, (count, total))
-    codes = mixed(rng, codes, topics_of(rng)[rng.integers(TOPICS, size=count)])
+    topics = rng.integers(200, VOCABULARY, size=(TOPICS, 60))  # the words of each
+    codes = mixed(rng, codes, topics[rng.integers(TOPICS, size=count)])
     tags = words[rng.integers(1000, 1000 + TAGS, size=(count, 3))]
     return Memory([entry(at, words[row[row >= 0]], tags[at]) for at, row in enumerate(codes)], codes, words)
-
-
-def topics_of(rng):
-    """int[TOPICS, 60]: the words of each topic."""
-    return rng.integers(200, VOCABULARY, size=(TOPICS, 60))
 
 
 def mixed(rng, codes, topics):

@@ -22,6 +22,12 @@ RUN, SKIPPED = DATA["run"], DATA["skipped"]
 """Target -> the variables that make it small; target -> why it is not run."""
 
 
+def ran(words, timeout, **how):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False, **how)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
 def targets():
     return re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
 
@@ -53,16 +59,8 @@ def test_a_target_runs(copy, target):
     paths = os.pathsep.join([str(own / "engine"), str(own / "eval")])
     marks = ("bin/python", "installed", "tested", "benched", "postgres")
     made = [word for mark in marks for word in ("-o", f".venv/{mark}")]  # nothing is installed by a test
-    done = subprocess.run(
-        ["make", *made, f"BIN={Path(sys.executable).parent}", target, *RUN[target]],
-        cwd=own,
-        env=os.environ | {"PYTHONPATH": paths, "STEELYARD_DATA": str(copy / "data")},
-        capture_output=True,
-        text=True,
-        timeout=1200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    environ = os.environ | {"PYTHONPATH": paths, "STEELYARD_DATA": str(copy / "data")}
+    ran(["make", *made, f"BIN={Path(sys.executable).parent}", target, *RUN[target]], 1200, cwd=own, env=environ)
 
 
 BENCH = Path(__file__).with_name("bench.py")
@@ -77,15 +75,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @pytest.fixture(scope="module")
 def report():
-    done = subprocess.run(
-        [sys.executable, "-c", START, str(BENCH), "--quick", "--json"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(ran([sys.executable, "-c", START, str(BENCH), "--quick", "--json"], 300))
 
 
 def test_the_machine_and_its_versions_are_told(report):

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import synthetic
-from replay import dictionaries
+from replay import dictionaries, whole_lists
 from timing import DisagreementError, Race, peer, race
 
-from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.curve import Objective, sweep
 from steelyard_eval.candidates.kernel import Kernel
@@ -23,24 +22,11 @@ FASTER = 4.0
 
 
 def races(quick, rounds):
-    size = (40, 30) if quick else (500, 150)
-    return [line(*size, rounds)]
-
-
-def made(queries, candidates, names):
-    table, qrels = synthetic.recording(queries, candidates, list(names))
-    config = find_system("plain").config(10)
-    terms = ", ".join(f"{1 / len(names)}*{name}" for name in names)
-    kept = {name: replace(own, depth=None) for name, own in config.retrievers.items() if name in names}
-    strategy = parse_strategy(f"weighted_sum({terms}, normalize=minmax)")
-    config = replace(config, strategy=strategy, retrievers=kept, finish=())
-    form = Form.of(table, config, strategy, Judgments.of(qrels, table.queries, table.entries))
-    return table, qrels, form
-
-
-def line(queries, candidates, rounds):
     """The best value on the whole line, and the best of a grid on it."""
-    table, qrels, form = made(queries, candidates, PAIR)
+    queries, candidates = (40, 30) if quick else (500, 150)
+    table, qrels = synthetic.recording(queries, candidates, list(PAIR))
+    config = replace(whole_lists(find_system("plain").config(10), dict.fromkeys(PAIR, 0.5)), finish=())
+    form = Form.of(table, config, config.strategy, Judgments.of(qrels, table.queries, table.entries))
     objective, kernel = Objective.of(form, MEASURE), Kernel.of(form, [MEASURE])
     first, second = np.eye(2)
     grid = np.linspace(0, 1, 1001)
@@ -72,7 +58,7 @@ def line(queries, candidates, rounds):
         f"{grids / ours:.1f} times faster than the grid; {FASTER:g} are asked for: "
         f"{'met' if grids >= FASTER * ours else 'not met'}",
     )
-    return Race("tuning", f"a pair of weights, {queries} queries x {candidates}", found, notes=notes)
+    return [Race("tuning", f"a pair of weights, {queries} queries x {candidates}", found, notes=notes)]
 
 
 def optimise_by_ranx(table, qrels):

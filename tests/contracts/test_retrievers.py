@@ -42,23 +42,8 @@ def store():
         yield vault
 
 
-class TestOfAVault(RetrieverContract):
-    @pytest.fixture(params=["words", "prefixes", "by distance", "filtered first"])
-    def retriever(self, request, store):
-        return {
-            "words": lambda: FtsRetriever(store, INDEX, words_or, [1.0, 1.0]),
-            "prefixes": lambda: FtsRetriever(store, INDEX, prefix_or, [3.0, 0.5]),
-            "by distance": lambda: VectorRetriever(store, [(SPACE, embed)], metric="l2"),
-            "filtered first": lambda: VectorRetriever(store, [(SPACE, embed)], filter_first=True),
-        }[request.param]()
-
-
-class TestBm25(RetrieverContract):
-    @pytest.fixture
-    def retriever(self, store):
-        return Bm25Retriever(store)
-
-    def test_statistics_are_those_of_the_scope(self, store, retriever):
+class TestBm25:
+    def test_statistics_are_those_of_the_scope(self):
         """By hand: one of two entries of the scope says it, at mean length: ln(1 + 1.5/1.5) = ln 2."""
         with Vault(":memory:") as small:
             small.upsert([Entry("a", text="rare word", project="p"), Entry("b", text="other thing", project="p")])
@@ -75,19 +60,7 @@ class TestBm25(RetrieverContract):
         assert found.score == pytest.approx(np.log(2) * tf, abs=1e-12)
 
 
-class TestVectorFilteredAfterTheCut(RetrieverContract):
-    late = True
-
-    @pytest.fixture
-    def retriever(self, store):
-        return VectorRetriever(store, [(SPACE, embed)], filter_first=False)
-
-
-class TestLayer(RetrieverContract):
-    @pytest.fixture
-    def retriever(self, store):
-        return LayerRetriever(store, [(SPACE, embed)])
-
+class TestLayer:
     def test_vectors_that_arrive_later_are_found(self):
         with Vault(":memory:") as vault:
             vault.upsert([Entry("a"), Entry("b")])
@@ -146,7 +119,7 @@ def tiers():
 
 
 class Plain:
-    """A retriever over a federation whose entries bear their own ids."""
+    """A retriever whose entries bear their own ids also where a federation is searched."""
 
     def __init__(self, retriever):
         self.retriever = retriever
@@ -155,24 +128,33 @@ class Plain:
         return [replace(found, id=plain_id(found.id)) for found in self.retriever.retrieve(query, depth)]
 
 
-class TestOfAFederation(RetrieverContract):
-    @pytest.fixture(params=["words", "vector", "bm25", "layer"])
-    def retriever(self, request, tiers):
-        made = {
-            "words": lambda: FtsRetriever(tiers, INDEX, words_or, [1.0, 1.0]),
-            "vector": lambda: VectorRetriever(tiers, [(SPACE, embed)], filter_first=True),
-            "bm25": lambda: Bm25Retriever(tiers),
-            "layer": lambda: LayerRetriever(tiers, [(SPACE, embed)]),
-        }
-        return Plain(made[request.param]())
+MADE = {
+    "words": lambda store: FtsRetriever(store, INDEX, words_or, [1.0, 1.0]),
+    "prefixes": lambda store: FtsRetriever(store, INDEX, prefix_or, [3.0, 0.5]),
+    "by distance": lambda store: VectorRetriever(store, [(SPACE, embed)], metric="l2"),
+    "filtered first": lambda store: VectorRetriever(store, [(SPACE, embed)], filter_first=True),
+    "bm25": Bm25Retriever,
+    "layer": lambda store: LayerRetriever(store, [(SPACE, embed)]),
+}
 
 
-class TestVectorOfAFederationFilteredAfterTheCut(RetrieverContract):
+@pytest.fixture(params=["a vault", "a federation"])
+def searched(request, store, tiers):
+    return store if request.param == "a vault" else tiers
+
+
+class TestBeforeTheCut(RetrieverContract):
+    @pytest.fixture(params=MADE)
+    def retriever(self, request, searched):
+        return Plain(MADE[request.param](searched))
+
+
+class TestVectorFilteredAfterTheCut(RetrieverContract):
     late = True
 
     @pytest.fixture
-    def retriever(self, tiers):
-        return Plain(VectorRetriever(tiers, [(SPACE, embed)], filter_first=False))
+    def retriever(self, searched):
+        return Plain(VectorRetriever(searched, [(SPACE, embed)], filter_first=False))
 
 
 class TestCosineScorer:

@@ -140,20 +140,13 @@ def named(item):
     return replace(item, id=plain_id(item.id))
 
 
-class TestFederationOfOneTierAboveCopies(ReadableContract):
-    """What lower tiers hold of the same entries changes nothing."""
+class TestFederationOfOneTier(ReadableContract):
+    """What lower tiers hold of the same entries changes nothing, nor do empty tiers, whatever the priority."""
 
-    @pytest.fixture
-    def store(self):
-        return FilledFederation(lambda id_: "agent", copies=True)
-
-
-class TestFederationOfTheLastTier(ReadableContract):
-    """Empty tiers change nothing, whatever the priority."""
-
-    @pytest.fixture
-    def store(self):
-        return FilledFederation(lambda id_: "team")
+    @pytest.fixture(params=[("agent", True), ("team", False)], ids=["above copies", "below empty ones"])
+    def store(self, request):
+        tier, copies = request.param
+        return FilledFederation(lambda id_: tier, copies)
 
 
 class TestFederationOfSpreadEntries(ReadableContract):

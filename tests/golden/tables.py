@@ -2,7 +2,8 @@
 
 A table is named for its system. It has for each statement, by the name under which docs/ lists it, why its values
 are so (`says`) and its rows; `worlds` are what several rows share. Times count from the moment of the search, in
-the unit of the system. What a row expects under which name is the table `EXPECTED` below.
+the unit of the system. What a row expects under which name is the table `EXPECTED` below, or it is `refused`: by
+which error, which says what.
 """
 
 import json
@@ -22,9 +23,10 @@ from steelyard.systems import echovault, find_system, mem0, moltnet, soleri
 
 TIMES = {"created_at", "updated_at", "last_accessed_at", "valid_from", "valid_until"}
 LISTS = {"tags", "participants"}
+TOLD = {"says", "rows", "within", "texts", "refused"}
 STORED = {"world", "entries", "noted", "others", "cosines", "falling", "vectors", "tiers", "priority"}
 ASKED = {"query", "filters", "tags", "domain", "at"}
-HOW = {"limit", "strategy", "by", "semantic", "visible", "vector_filters"}
+HOW = {"system", "limit", "strategy", "by", "semantic", "visible", "vector_filters"}
 EXPECTED = {
     "ids": lambda found: ids(found.hits),
     "set": lambda found: sorted(ids(found.hits)),
@@ -145,7 +147,8 @@ class Table:
     # What is asked
 
     def searcher(self, row, embedder=None, store=None):
-        config = self.system.config(row.get("limit"), embedder.model if embedder else "")
+        system = find_system(row["system"]) if "system" in row else self.system
+        config = system.config(row.get("limit"), embedder.model if embedder else "")
         if strategy := row.get("strategy"):
             config = config.with_strategy(parse_strategy(strategy))
         if where := row.get("vector_filters"):
@@ -172,7 +175,7 @@ class Table:
 
     def search(self, row):
         """Search, and hold what was found against what the row expects."""
-        assert row.keys() <= {"says", "rows", "within", "texts"} | STORED | ASKED | HOW | EXPECTED.keys()
+        assert row.keys() <= TOLD | STORED | ASKED | HOW | EXPECTED.keys()
         spy = self.embedder(row)
         found = self.searcher(row, spy).search(self.query(row), semantic=row.get("semantic", "always"))
         for name in EXPECTED.keys() & row.keys():

@@ -299,9 +299,8 @@ class TestRewriting:
         assert chat_of({}) is None
         with pytest.raises(ConfigError, match="LLM_MODEL is not"):
             chat_of({"LLM_BASE_URL": "http://localhost:1"})
-        assert (
-            chat_of({"LLM_BASE_URL": "http://localhost:1/v1/", "LLM_MODEL": "m"}).name == "http://localhost:1/v1 m"
-        )
+        told = chat_of({"LLM_BASE_URL": "http://localhost:1/v1/", "LLM_MODEL": "m"})
+        assert told.name == "http://localhost:1/v1 m"
 
     def test_a_query_may_carry_the_rewritten_text(self):
         spy, config = Spy(), DOCUMENTED.config(10, "spy")
@@ -320,13 +319,11 @@ class TestFiles:
 
     def test_the_dimensions(self):
         assert {*DIMENSIONS} == {"resources", "user", "agent", "session"}
-        vault = Vault(":memory:")
-        vault.upsert(
-            Entry(f"cortex://{one}/x/y.md", uri=check_uri(f"cortex://{one}/x/y.md")) for one in DIMENSIONS
-        )
-        for one in DIMENSIONS:
+        vault, uris = Vault(":memory:"), {one: f"cortex://{one}/x/y.md" for one in DIMENSIONS}
+        vault.upsert(Entry(uri, uri=check_uri(uri)) for uri in uris.values())
+        for one, uri in uris.items():
             within = SearchOptions(dimension=one).filters()
-            assert [entry.uri for entry in vault.entries(within)] == [f"cortex://{one}/x/y.md"]
+            assert [entry.uri for entry in vault.entries(within)] == [uri]
 
     def test_a_folder_becomes_a_vault(self, tmp_path):
         write_memory(tmp_path / "m")
@@ -425,10 +422,9 @@ class TestFiles:
         entry = next(e for e in open_dataset(tmp_path / "m").entries if "notes" in e.uri)
         assert (entry.id, entry.uri) == ("cortex://user/my%20notes.md", "cortex://user/my notes.md")
 
-    @pytest.mark.parametrize("layer", [0, 1])
-    def test_layers_are_cut_above_their_most_characters(self, layer):
+    @pytest.mark.parametrize(("layer", "most"), [(0, 400), (1, 4000)])
+    def test_layers_are_cut_above_their_most_characters(self, layer, most):
         """An abstract may have 400 characters and an overview 4,000."""
-        most = (400, 4000)[layer]
         assert [len(extract("x" * length)[layer]) for length in (most, most + 1)] == [most, most]
 
     @tabled

@@ -11,7 +11,7 @@ from statements import Spy, ids, merged, named, noted, scores, statements
 from tables import ECHOVAULT as TABLE
 from tests.unit.tabled import tabled
 
-from steelyard.base.errors import ConfigError, DimensionMismatchError
+from steelyard.base.errors import DimensionMismatchError
 from steelyard.embedders.embed import embed_missing
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
@@ -46,12 +46,6 @@ def test_the_index_covers_the_documented_columns_with_porter_over_unicode61(tmp_
     assert "content_rowid='rowid'" in sql
 
 
-@pytest.mark.parametrize("query", ["", "   ", "\t\n"])
-def test_a_blank_query_is_refused_with_a_remedy(query):
-    with pytest.raises(ConfigError, match="type at least"):
-        searcher(vault_of(Entry("a", title="heron"))).search(query)
-
-
 def test_enough_keyword_results_are_returned_as_they_are_cut_to_the_limit():
     vault = vault_of(*noted("heron", 7), *OTHERS, cosines={"06": 1.0, "other0": 0.9})
     hits = searcher(vault, Spy()).search("heron").hits
@@ -71,11 +65,6 @@ def test_merging_divides_by_the_maximum_weighs_three_to_seven_and_adds_by_id(fts
     assert [id_ for id_, _ in ranked] == list(expected)
     assert dict(ranked) == pytest.approx(expected)
     assert first == ranked[:1]
-
-
-def test_an_unknown_semantic_mode_is_refused_by_name():
-    with pytest.raises(ConfigError, match=r"'sometimes'.*always, auto, never"):
-        searcher(vault_of(Entry("n3"), cosines={"n3": 0.9}), Spy()).context("heron", semantic="sometimes")
 
 
 def test_another_dimension_is_refused_with_both_numbers_and_the_remedy():

@@ -41,16 +41,6 @@ def test_the_profiles_differ_in_their_names_alone():
     assert find_system("moltnet:shipped") is SHIPPED
 
 
-def test_a_result_shows_the_entry_and_its_combined_score():
-    entry = Entry("a", title="Incident", text="heron", tags=("t",), type="episodic", vault="D1", importance=7.0)
-    [hit] = searcher(vault_of(entry)).search("heron").hits
-    shown = DOCUMENTED.showing.present(hit)
-    assert shown["combined_score"] == hit.score
-    expected = ("a", "Incident", "heron", ["t"], "episodic", "D1", 7.0)
-    names = ("id", "title", "content", "tags", "entry_type", "diary_id", "importance")
-    assert tuple(shown[name] for name in names) == expected
-
-
 FILTERS = TABLE.content["filters"]
 """What is asked, and the fields of an entry that passes and of one that does not."""
 

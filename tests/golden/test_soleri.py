@@ -39,13 +39,13 @@ bench = TABLE.bench
 vault_of, place, space = bench.vault, bench.place, bench.of
 
 
-def searcher(store, embedder=None, limit=None, system=DOCUMENTED):
-    config = system.config(limit, embedder.model if embedder else "")
+def searcher(store, embedder=None):
+    config = DOCUMENTED.config(None, embedder.model if embedder else "")
     return Searcher(store, config, embedder, clock=lambda: NOW)
 
 
-def search(store, query, embedder=None, limit=None, system=DOCUMENTED, **asked):
-    return searcher(store, embedder, limit, system).search(Query(query, **asked)).hits
+def search(store, query, embedder=None, **asked):
+    return searcher(store, embedder).search(Query(query, **asked)).hits
 
 
 def signal(hits, name):
@@ -217,12 +217,9 @@ def test_entries_with_a_vector_of_the_active_model_are_skipped():
     assert other.batches == [["A", "B"]]
 
 
-def federation(tiers, **priorities):
-    """A federation of vaults by tier, given as entries or as (entries, cosines)."""
-    made = []
-    for name, own in tiers.items():
-        entries, cosines = own if isinstance(own, tuple) else (own, None)
-        made.append(Tier(name, vault_of(*entries, cosines=cosines), priorities.get(name)))
+def federation(tiers):
+    """A federation of vaults, given as entries by tier."""
+    made = [Tier(name, vault_of(*entries)) for name, entries in tiers.items()]
     return Federation(made, DOCUMENTED.federation)
 
 
@@ -230,10 +227,10 @@ def tier_of(hits):
     return {hit.entry.id: hit.entry.vault for hit in hits}
 
 
-def weighted(store, query="heron", depth=30):
+def weighted(store):
     """[(id, tier, weighted score)] of what the tiers found by keywords."""
     weights = [DOCUMENTED.searching.field_weights[name] for name in DOCUMENTED.reading.index.fields]
-    found = store.keyword(DOCUMENTED.reading.index, soleri_or(query), weights, Filters(), depth)
+    found = store.keyword(DOCUMENTED.reading.index, soleri_or("heron"), weights, Filters(), 30)
     return [(*hit.id.split("\x1f"), hit.score) for hit in found]
 
 

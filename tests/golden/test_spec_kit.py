@@ -111,11 +111,11 @@ def vault():
         yield store
 
 
-QUERIES = ("jwt", "validate jwt", "jwt validation", "sessions", "minutes", "fix jwt", "seach jwt", "fts")
+QUERIES = ("jwt", "jwt validation", "fix jwt", "seach jwt", "fts", "sign all")
 
 
-def embedder():
-    texts = [f"{e.title}\n{e.text}" for e in NOTES] + list(QUERIES)
+def embedder(*more):
+    texts = [*(f"{e.title}\n{e.text}" for e in (*NOTES, *more)), *QUERIES]
     return RecordedEmbedder("letters", RECIPE, {text: embed(text) for text in texts})
 
 
@@ -318,8 +318,7 @@ class TestShipped:
     def asked(self, vault):
         tiered = [read_entry(row)[0] for row in SAMPLES["tiered"]]
         vault.upsert(replace(entry, created_at=NOW - 30 * DAY) for entry in tiered)
-        texts = [f"{e.title}\n{e.text}" for e in (*NOTES, *tiered)] + [*QUERIES, "sign all"]
-        own = RecordedEmbedder("letters", RECIPE, {text: embed(text) for text in texts})
+        own = embedder(*tiered)
         embed_missing(vault, own, space_of(own, "text", RECIPE))
         return Searcher(vault, find_system("spec_kit:shipped").config(6), own, clock=lambda: NOW)
 

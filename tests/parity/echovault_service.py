@@ -109,10 +109,8 @@ def without_vectors(fixture, recorded):
         "has_vec_table": bool(bare.spaces()),
         "embed_calls": lookup.calls,
     }
-    yield (
-        "no vectors: search",
-        both(compare(shared.keyed(recorded["service_search"]), found), near(here, recorded)),
-    )
+    searched = compare(shared.keyed(recorded["service_search"]), found)
+    yield "no vectors: search", both(searched, near(here, recorded))
     merged = shared.hybrid(searcher, Query("zephyrine codec compression"))
     yield "no vectors: hybrid", compare(shared.keyed(recorded["hybrid"]), merged)
 
@@ -130,10 +128,8 @@ def other_dimension(fixture, recorded):
         said = [word in recorded[name]["error"] for word in ("64", "32")]
         yield f"dimension: {name}", mismatch(said, call)
     for name in ("tiered", "service_search"):
-        yield (
-            f"dimension: {name}",
-            compare(shared.keyed(recorded[name]), shared.scored(searcher.search("zephyrine").hits)),
-        )
+        hits = searcher.search("zephyrine").hits
+        yield f"dimension: {name}", compare(shared.keyed(recorded[name]), shared.scored(hits))
     title, text = "Mismatch save flibbertigibbet", "note saved while dimensions differ"
     saved = Entry("saved", title=title, text=text, tags=("x",))
     vault.upsert([saved])
@@ -180,22 +176,16 @@ def provider_down_on_save(fixture, recorded):
     return differs("an embedder that is down belongs here")
 
 
-def merged(recorded):
-    """A memory as it was saved, and as a second save of the same left it."""
-    text = "Consumer lag grew because the poll interval was too long"
-    saved = Entry("a", title=recorded["merged"]["title"], text=text, tags=("kafka",), details="d1")
-    return saved, replace(
-        saved,
-        text=recorded["merged"]["what"],
-        tags=tuple(json.loads(recorded["merged"]["tags"])),
-        details=recorded["details"],
-        extra={"updated_count": recorded["merged"]["updated_count"]},
-    )
-
-
 def merged_on_save(recorded):
-    """What a dedup leaves in the store; deciding what is a duplicate is no part of search."""
-    saved, new = merged(recorded)
+    """What a dedup leaves in the store: a memory as it was saved, and as a second save of the same left it.
+
+    Deciding what is a duplicate is no part of search.
+    """
+    text, merged = "Consumer lag grew because the poll interval was too long", recorded["merged"]
+    saved = Entry("a", title=merged["title"], text=text, tags=("kafka",), details="d1")
+    counted = {"updated_count": merged["updated_count"]}
+    tags = tuple(json.loads(merged["tags"]))
+    new = replace(saved, text=merged["what"], tags=tags, details=recorded["details"], extra=counted)
     vault = Vault(":memory:")
     vault.upsert([saved, Entry("b"), Entry("c")])
     vault.put_vectors(shared.SPACE, ["a", "b", "c"], np.eye(3, 64, dtype=np.float32))
@@ -207,7 +197,7 @@ def merged_on_save(recorded):
         "vec_rows": vectors_in(vault),
     }
     yield "dedup", both(near(here, recorded), same([new], vault.get(["a"])))
-    yield "dedup: the row", near(recorded["merged"], row(Hit(1, 1.0, new)))
+    yield "dedup: the row", near(merged, row(Hit(1, 1.0, new)))
 
 
 def deleted(fixture, recorded):
@@ -231,8 +221,8 @@ def deleted(fixture, recorded):
 def updated(fixture, recorded):
     vault = fixture.filled()
     old = shared.entry(next(memory for memory in fixture.memories if memory["rowid"] == recorded["rowid"]))
-    before = [id_ for id_, _ in shared.listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")[0]]
+    before, _ = shared.listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")
     vault.upsert([replace(old, title="new", text="other words", why="", impact="", tags=())])
-    after = [id_ for id_, _ in shared.listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")[0]]
+    after, _ = shared.listed(fixture.searcher(5, vault=vault), Query("zephyrine"), "fts")
     expected = [recorded[name] for name in ("old_text_matched_before", "old_text_still_matches")]
-    return same(expected, [old.id in before, old.id in after])
+    return same(expected, [old.id in dict(before), old.id in dict(after)])

@@ -79,18 +79,13 @@ def recorded_pools(fixture):
         if run["embed_called"]:
             yield f"{qid} tiered", against(run["tiered"], tier, run, EXACT)
         else:
-            yield (
-                f"{qid} tiered",
-                compare(shared.keyed(run["tiered"]), tier, beyond=shared.over_maximum(run["fts_pool"])),
-            )
+            beyond = shared.over_maximum(run["fts_pool"])
+            yield f"{qid} tiered", compare(shared.keyed(run["tiered"]), tier, beyond=beyond)
         yield f"{qid} hybrid", against(run["hybrid"], shared.fused(pools, shared.HYBRID, limit), run, EXACT)
         if scaled := fixture.recorded["scaled_x8"].get(qid):
             pools["vector"] = shared.keyed(scaled["vec_pool"])
-            own = run | {"vec_pool": scaled["vec_pool"]}
-            yield (
-                f"{qid} hybrid x8",
-                against(scaled["hybrid"], shared.fused(pools, shared.HYBRID, limit), own, EXACT),
-            )
+            own, got = run | {"vec_pool": scaled["vec_pool"]}, shared.fused(pools, shared.HYBRID, limit)
+            yield f"{qid} hybrid x8", against(scaled["hybrid"], got, own, EXACT)
 
 
 def tiered(fixture):
@@ -100,10 +95,8 @@ def tiered(fixture):
         result = None if shared.failed(run["tiered"]) else searcher.search(query)
         for name in ("tiered", "service_search"):
             if result is None:
-                yield (
-                    f"{qid} {name}",
-                    both(shared.refused(searcher.search, query), same(True, shared.failed(run[name]))),
-                )
+                verdict = shared.refused(searcher.search, query)
+                yield f"{qid} {name}", both(verdict, same(True, shared.failed(run[name])))
             else:
                 calls = same(int(run["embed_called"]), result.embedding_calls)
                 yield f"{qid} {name}", both(ranked(qid, run, run[name], result), calls)

@@ -77,10 +77,8 @@ def ranks_of_recorded_vectors(recorded):
         node = websearch(query["query"] or "")
         for n, expected in query["fts"]:
             verdict = compare([(n, expected)], [(n, ranker(node)(vectors[n]))], SINGLE)
-            yield (
-                f"{query['qid']} n{n}",
-                verdict if best(ScopedPostings.of([("n", flat(vectors[n]))]), node) else same("a match", "none"),
-            )
+            matches = best(ScopedPostings.of([("n", flat(vectors[n]))]), node)
+            yield f"{query['qid']} n{n}", verdict if matches else same("a match", "none")
 
 
 def own_analysis(recorded):

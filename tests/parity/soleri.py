@@ -371,10 +371,9 @@ def embedding(fixture):
     yield "again", same(pipeline["again"], bool(embed_missing(store, RULE, SPACE)))
     # The recorded provider counted characters. systems/soleri.md: "joined with newlines, empty parts skipped";
     # our template leaves the line break before an empty part.
-    texts = (
-        "\n".join(filter(None, render(SHIPPED.reading.recipe, entry).split("\n"))) for entry in fixture.entries
-    )
-    yield "characters", same(pipeline["result"]["tokensUsed"], sum(map(utf16_length, texts)))
+    texts = (render(SHIPPED.reading.recipe, entry).split("\n") for entry in fixture.entries)
+    count = sum(utf16_length("\n".join(filter(None, lines))) for lines in texts)
+    yield "characters", same(pipeline["result"]["tokensUsed"], count)
 
 
 def vector_of(text):
@@ -403,13 +402,10 @@ def federation(fixture):
 
 
 def federated_lists(fixture):
-    setup = cache(
-        lambda limit: Setup(
-            fixture.federation,
-            best("fts", limit),
-            show=lambda hit: {"score": hit.score, "source": hit.entry.vault},
-        )
-    )
+    def show(hit):
+        return {"score": hit.score, "source": hit.entry.vault}
+
+    setup = cache(lambda limit: Setup(fixture.federation, best("fts", limit), show=show))
     for number, run in enumerate(fixture.recorded["manager"]["search"]):
         rows = [(id_, {"score": value, "source": tier}) for id_, value, tier in run["results"]]
         yield label(number, run), setup(run["limit"]).compare(fixture.query(run), rows)
@@ -431,13 +427,9 @@ def search_operation(fixture):
         return Setup(store, replace(config, finish=stages), show=result)
 
     for number, run in enumerate(recorded["runs"]):
-        rows = [
-            (
-                row.get("id") or row["title"],
-                {key: value for key, value in row.items() if key not in ("id", "title")},
-            )
-            for row in run["results"]
-        ]
+        names = [row.get("id") or row["title"] for row in run["results"]]
+        told = [{key: row[key] for key in row if key not in ("id", "title")} for row in run["results"]]
+        rows = list(zip(names, told, strict=True))
         limit = run["limit"] or FACADE[run["mode"]]
         verdict = setup(limit, run["includeMemories"]).compare(fixture.query(run), rows)
         yield f"{number} {run['query']!r} {run['mode']}", verdict

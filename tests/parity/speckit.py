@@ -76,11 +76,8 @@ def fused_shipped(fixture):
         lists, weights = repeated_apart(lists, weights)
         terms = [f"{weights[name]}*{name}" for name in lists]
         k, bonus = options.get("k") or 60, options.get("convergenceBonus") or 0.1
-        here = (
-            fused(lists, f"rrf({', '.join(terms)}, k={k}, bonus=each({bonus}))")
-            if terms and any(lists.values())
-            else []
-        )
+        strategy = f"rrf({', '.join(terms)}, k={k}, bonus=each({bonus}))"
+        here = fused(lists, strategy) if any(lists.values()) else []
         expected = [(numbered(row["id"]), row["rrfScore"]) for row in run["out"] if not isinstance(row["id"], str)]
         yield run["name"], ranked(expected, here)
     for number, run in enumerate(fixture.shipped["rrf_two"]):
@@ -113,10 +110,8 @@ def simple_fusion(fixture):
     """Of each source, scores between its least and its best; the best of an entry counts."""
     lists = {name: {run["query"]: run["results"] for run in fixture.shipped[name]} for name in ("vector", "fts")}
     for run in fixture.shipped["hybrid_simple"]:
-        here = of_lists(
-            {name: list_of(own[run["query"]]) for name, own in lists.items()},
-            "comb_max(vector, fts, normalize=minmax)",
-        )
+        of_query = {name: list_of(own[run["query"]]) for name, own in lists.items()}
+        here = of_lists(of_query, "comb_max(vector, fts, normalize=minmax)")
         yield repr(run["query"]), near(dict(numbers_only(run["results"])), dict(here))
 
 
@@ -156,14 +151,8 @@ def table_of(lengths, blanks=0):
     """One query that found entries of these lengths, in this order, with blanks behind."""
     ids = [f"{at:04}" for at in range(1, len(lengths) + 1)]
     found = {"fts": [ScoredId(id_, 1.0 - at / 1000, at + 1) for at, id_ in enumerate(ids)]}
-    texts = dict(zip(ids, lengths, strict=True))
-    return join(
-        [Query("q")],
-        [0.0],
-        [found],
-        {},
-        lambda wanted, fields: [Entry(id_, text="x" * texts[id_] + " " * blanks) for id_ in wanted],
-    )
+    texts = {id_: "x" * length + " " * blanks for id_, length in zip(ids, lengths, strict=True)}
+    return join([Query("q")], [0.0], [found], {}, lambda ids, _: [Entry(id_, text=texts[id_]) for id_ in ids])
 
 
 def length_penalties(fixture):

@@ -141,17 +141,14 @@ def searched(name, runs, words, split):
 
 
 def scores(words, asked):
-    found = (
-        Bm25Index(ScopedPostings.of((id_, (own, ())) for id_, own in words), 1.2, 0.75).scores(asked)
-        if words
-        else []
-    )
+    counted = ScopedPostings.of((id_, (own, ())) for id_, own in words)
+    found = Bm25Index(counted, 1.2, 0.75).scores(asked) if words else []
     listed = [(id_, float(score)) for (id_, _), score in zip(words, found, strict=True) if score > 0]
     return sorted(listed, key=lambda pair: (-pair[1], pair[0]))
 
 
 def by_number(rows):
-    return [(f"{int(id_):04}", score) for id_, score in rows]
+    return [(numbered(id_), score) for id_, score in rows]
 
 
 def classified(fixture):
