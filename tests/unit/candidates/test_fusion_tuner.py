@@ -7,6 +7,7 @@ import pytrec_eval
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard_eval.datasets.manifest import starter
@@ -44,9 +45,7 @@ def by_trec_eval(frame, grades, scores):
     return sum(row["ndcg_cut_10"] for row in found.values()) / len(qrels)
 
 
-@pytest.mark.parametrize(
-    "strategy", ["rrf(bm25, vector)", "weighted_sum(0.4*fts, 0.6*vector, normalize=max)", "bm25"]
-)
+@tabled
 def test_scores_are_those_of_trec_eval_and_of_compare(strategy):
     data = sy.load(starter())
     frame, grades, groups = data.signal_frame("all")
@@ -89,16 +88,7 @@ def test_an_entry_that_nothing_returned_comes_last_and_counts_in_the_ideal():
     assert tuner.score(frame, [1, 1]) == pytest.approx(1 / (1 + 1 / np.log2(3)))
 
 
-@pytest.mark.parametrize(
-    ("change", "grades", "rule"),
-    [
-        ({"query": None}, [0, 1], "'query'"),
-        ({"entry": "x"}, [0, 1], "twice"),
-        ({"a": np.inf}, [0, 1], "infinity"),
-        ({}, [0, 0.5], "0.5"),
-        ({}, [0], "inconsistent"),
-    ],
-)
+@tabled
 def test_what_cannot_be_read_is_refused(change, grades, rule):
     frame = pd.DataFrame({"query": ["q", "q"], "entry": ["x", "y"], "a": [0.5, 0.4]}).assign(**change)
     with pytest.raises(ValueError, match=rule):

@@ -74,9 +74,7 @@ class TestSaid:
 
     @tabled
     def test_what_ranks_by_facts_that_no_public_collection_has_is_kept(self, system, severities, tagged, known):
-        entries = [
-            {"id": str(at), "text": "t", "severity": one, "tags": [one]} for at, one in enumerate(severities)
-        ]
+        entries = [{"id": str(at), "text": "t", "severity": s, "tags": [s]} for at, s in enumerate(severities)]
         entries[0] |= {"tags": ["rust"], "importance": 3}
         made = sy.load(entries, [{"id": "q", "text": "t", "tags": ["rust"] if tagged else []}], {}).dataset
         config = config_of("", system)
@@ -85,9 +83,8 @@ class TestSaid:
         assert found.verdict == ("keep" if known else "try")
         if known:
             assert (found.message.key, found.message.facts["facts"]) == ("public_lacks", known)
-            assert (
-                found.shown is None
-            )  # so that few labels do not start from what was measured without these facts
+            # so that few labels do not start from what was measured without these facts
+            assert found.shown is None
 
     def test_a_signal_counts_under_one_weight_though_another_is_0(self):
         text = "weighted_sum(1*fts, 0*importance, 1*weighted_sum(1*vector, 0.2*importance))"
@@ -129,8 +126,6 @@ KEEP = FewLabelCandidates(np.array([1, 2]), np.zeros(2), np.zeros(2), 1)
 """Nothing is known of what is used today; what is kept stands."""
 TRY = replace(KEEP, known_current=-0.1, favoured=True)
 """The default gained .1 over it on public collections."""
-
-
 ADVICE = {"keep": KEEP, "try": TRY}
 
 

@@ -107,10 +107,8 @@ class TestReplacedFiles:
     def test_of_files_that_are_removed_those_are_kept_whose_search_no_new_one_has(self):
         for name in ("vector", "bm25"):
             weights(name).save(f"{name}.json")
-        lines = write_weights(
-            {Path("vector.json"): None, Path("bm25.json"): None, Path("new.json"): weights("bm25")}
-        )
-        (line,) = lines
+        gone = dict.fromkeys((Path("vector.json"), Path("bm25.json")))
+        (line,) = write_weights({**gone, Path("new.json"): weights("bm25")})
         assert line.endswith("undo: cp vector.json.bak vector.json")
         assert sorted(path.name for path in Path().glob("*.json*")) == ["new.json", "vector.json.bak"]
 

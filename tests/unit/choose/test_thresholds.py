@@ -108,9 +108,8 @@ class TestBounds:
     @tabled
     def test_a_floor_in_five_digits_keeps_its_promises(self, lost, false, chosen):
         given = {"lost": lost, "false": false}
-        found = floor_for_all(
-            {name: FloorBound(floor, 0, 40, 40) for name, floor in given.items() if floor is not None}
-        )
+        bounds = {name: FloorBound(floor, 0, 40, 40) for name, floor in given.items() if floor is not None}
+        found = floor_for_all(bounds)
         assert found == (None if chosen is None else pytest.approx(chosen, abs=1e-12))
         if found is not None:
             assert (false if false is not None else -1) <= found <= (lost if lost is not None else 1)

@@ -21,7 +21,6 @@ from steelyard_eval.recording.workspace import Workspace
 
 USELESS = "weighted_sum(0.001*fts, 0.999*importance)"
 """Nearly all weight on importance, which says nothing of the query: any weight on keywords is better."""
-MIXTURE = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +57,7 @@ class TestShapes:
         assert read_only("tiered(fts, min_results=3, then=vector)", 10, source, False).row.config.limit == 10
 
 
-def only(space, strategy=MIXTURE, dataset=None, **options):
+def only(space, strategy, dataset=None, **options):
     held = space if dataset is None else replace(space, dataset=dataset)
     return recommend(held.dataset, only=strategy, workspace=held, timed=False, **options)
 
@@ -79,16 +78,16 @@ class TestOneStrategy:
         assert "--weights-only" in fixed.result.provenance.command
 
     def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(self, shipped):
-        found, result = shipped, shipped.result
-        decision, promise = result.decision, shipped.config.provenance["promise"]
+        result, provenance = shipped.result, shipped.config.provenance
+        decision, promise = result.decision, provenance["promise"]
         assert decision.verdict == "ship"
-        assert result.answer.formula == result.choice.strategy == str(found.config.strategy)
+        assert result.answer.formula == result.choice.strategy == str(shipped.config.strategy)
         assert promise["value"] == decision.gain.mean > 0
         assert promise["harm"] == decision.worse < 0.05
-        assert found.attempt is None
-        assert found.config.provenance["in_sample"]["value"] == result.choice.means["nDCG@10"].mean
+        assert shipped.attempt is None
+        assert provenance["in_sample"]["value"] == result.choice.means["nDCG@10"].mean
         (curve,) = [table for table in result.tables if table.key == "curve"]
-        assert found.config.provenance["plateau"] == [curve.facts["plateau_low"], curve.facts["plateau_high"]]
+        assert provenance["plateau"] == [curve.facts["plateau_low"], curve.facts["plateau_high"]]
 
     def test_under_try_two_files_are_named_by_what_they_hold_and_what_is_in_use_stays(self, space, tmp_path):
         # FewLabelCandidates judged queries prove nothing, however large the gain.
@@ -112,15 +111,14 @@ class TestOneStrategy:
         assert not any(file.exists() for file in files)
 
     def test_the_curve_follows_the_first_weight_of_what_was_tuned_and_says_where_it_stands_today(self, shipped):
-        found = shipped
-        (curve,) = [table for table in found.result.tables if table.key == "curve"]
+        (curve,) = [table for table in shipped.result.tables if table.key == "curve"]
         steps = {weight: value for weight, _, _, value in curve.rows}
-        first = found.config.strategy.weights[0]
+        first = shipped.config.strategy.weights[0]
         at = min(steps, key=lambda weight: abs(weight - first))
         assert list(steps) == sorted(steps)
         assert (curve.facts["signal"], curve.facts["chosen"]) == ("fts", pytest.approx(first))
-        assert curve.facts["current"] == pytest.approx(0.001 * sum(found.config.strategy.weights))
-        assert steps[at] == pytest.approx(found.result.choice.means["nDCG@10"].mean, abs=1e-3)
+        assert curve.facts["current"] == pytest.approx(0.001 * sum(shipped.config.strategy.weights))
+        assert steps[at] == pytest.approx(shipped.result.choice.means["nDCG@10"].mean, abs=1e-3)
 
     def test_every_setting_is_tried_at_every_depth_as_long_as_there_are_not_too_many(self):
         """Shapes times depths: at the limit all, one more leaves the other depths the given shape alone."""
@@ -146,9 +144,8 @@ def test_a_half_life_in_four_digits_ranks_alike(space):
     config = find_system("moltnet").config(10, space.model)
     weighted = str(config.strategy).replace("0*recency", "0.3*recency")
     table = record(space, space.dataset.queries, [config])
-    one, other = (
-        replay(table, config.with_strategy(parse_strategy(text))) for text in (weighted, shown(weighted))
-    )
+    configs = (config.with_strategy(parse_strategy(text)) for text in (weighted, shown(weighted)))
+    one, other = (replay(table, config) for config in configs)
     assert "68.97h" in shown(weighted)
     assert one.ranked.lists() == other.ranked.lists()
 

@@ -70,18 +70,14 @@ def test_gain_interval_and_odds_are_of_one_distribution(command, results):
         assert gain.mean == pytest.approx((gain.low + gain.high) / 2, abs=1e-12)
         assert gain.worse == pytest.approx(scipy.stats.t.cdf(0, degrees, gain.mean, error), abs=1e-9)
         assert len(sentence) <= MAX_SENTENCE_CHARS
-        check_words(sentence, gain)
-
-
-def check_words(told, gain):
-    """The printed interval is without 0 exactly where the printed odds are smaller than 1 in 40."""
-    mean, low, high = map(float, STATED.search(told).groups()[:3])
-    share, number, what = ODDS.search(told).groups()
-    one_in = int(number.replace(",", "")) / (2 if share == "2" else 1)
-    assert low <= mean <= high
-    assert what == ("worse" if gain.mean >= 0 else "better")
-    assert one_in >= 40 or low <= 0 <= high
-    assert one_in <= 40 or not low < 0 < high
+        # The printed interval is without 0 exactly where the printed odds are smaller than 1 in 40.
+        mean, low, high = map(float, STATED.search(sentence).groups()[:3])
+        share, number, what = ODDS.search(sentence).groups()
+        one_in = int(number.replace(",", "")) / (2 if share == "2" else 1)
+        assert low <= mean <= high
+        assert what == ("worse" if gain.mean >= 0 else "better")
+        assert one_in >= 40 or low <= 0 <= high
+        assert one_in <= 40 or not low < 0 < high
 
 
 @pytest.mark.parametrize(
@@ -124,7 +120,5 @@ def test_a_recommendation_prints_the_range_that_was_computed_and_none_that_tells
 
 
 def test_an_estimate_without_any_spread_known_has_no_range():
-    said = say(
-        describe_decision(Ruling("try", 0, Gain.of(0.05, np.inf), 0.1, None), "bm25", "nDCG@10", "soleri", 0.5)
-    )
-    assert "sure" not in said
+    ruling = Ruling("try", 0, Gain.of(0.05, np.inf), 0.1, None)
+    assert "sure" not in say(describe_decision(ruling, "bm25", "nDCG@10", "soleri", 0.5))

@@ -20,10 +20,7 @@ def test_the_same_place_of_an_entry_is_counted_together_and_its_acts_are_shows_a
     assert found.shown.tolist() == [7, 2, 10, 1]
     assert found.positive.tolist() == [7, 1, 7, 0]  # 9 acts in 7 shows are 7
     assert found.query.tolist() == [0, 1, 1, 239]  # 25 candidates a query
-
-
-def test_a_search_that_counts_as_a_tenth_keeps_a_tenth_of_its_act():
-    lists, _ = made()
+    # a search that counts as a tenth keeps a tenth of its act
     assert counted(lists, [0], [0], [0.1], acts=[0.1]).positive.tolist() == [0.1]
 
 

@@ -81,6 +81,9 @@ def test_shows_and_acts_are_counted_by_query_entry_and_place(tmp_path):
     assert found.searches == {"p": 3}
     # unknown entries count as places that differ: 8 stands for them
     assert counted(log(tmp_path, [impression(entries=("zz", "a"))])) == {(0, 8, 1): (1, 0), (0, 0, 2): (1, 0)}
+    # one act about every entry
+    useless = log(tmp_path, [impression(actions=[{"action_name": "none_useful"}])])
+    assert useless.hits.acts[:, CODE["none_useful"]].tolist() == [0.1, 0.1, 0.1]
 
 
 def test_clients_beyond_those_that_are_told_apart_count_as_one(tmp_path, monkeypatch):
@@ -99,11 +102,6 @@ def test_acts_may_follow_their_impression(tmp_path):
     found = log(tmp_path, [waiting, later, {**later, "query_id": "lost"}])
     assert counted(found)[0, 0, 1] == (1, 1)
     assert aside(found) == {"acts on an impression that is not in the log, or long past": 1}
-
-
-def test_none_useful_is_one_act_about_every_entry(tmp_path):
-    found = log(tmp_path, [impression(actions=[{"action_name": "none_useful"}])])
-    assert found.hits.acts[:, CODE["none_useful"]].tolist() == [0.1, 0.1, 0.1]
 
 
 @tabled
@@ -272,11 +270,10 @@ def test_a_duel_is_won_by_the_ranking_whose_entries_are_used(tmp_path):
 
 
 def test_ubi(tmp_path):
-    queries, events = tmp_path / "q.jsonl", tmp_path / "e.jsonl"
     query = UBI_QUERY | {"client_id": "c", "timestamp": DAY, "application": "shop"}
-    write_lines(queries, [{"_source": query}])
+    queries = write_lines(tmp_path / "q.jsonl", [{"_source": query}])
     event = {"query_id": "7", "event_attributes": {"object": HIT, "position": {"ordinal": 2}}}
-    write_lines(events, [{**event, "action_name": name} for name in ("click", "scroll")])
+    events = write_lines(tmp_path / "e.jsonl", [{**event, "action_name": name} for name in ("click", "scroll")])
     [session] = read_ubi([queries, events], None, "", Counter())
     search, act = session.events
     assert (search.key, search.query, search.hits) == ("7", "two", ("a", "b"))
@@ -290,9 +287,8 @@ UBI_QUERY = {"query_id": "7", "user_query": "two", "query_response_hit_ids": ["a
 
 @tabled
 def test_what_ubi_has_and_a_log_cannot_hold_is_counted(tmp_path, query, event, acts, reasons):
-    path, left_out = tmp_path / "u.jsonl", Counter()
-    click = {"query_id": "7", "action_name": "click", "event_attributes": {"object": HIT}}
-    write_lines(path, [UBI_QUERY | query, click | event])
+    click, left_out = {"query_id": "7", "action_name": "click", "event_attributes": {"object": HIT}}, Counter()
+    path = write_lines(tmp_path / "u.jsonl", [UBI_QUERY | query, click | event])
     found = [session.events for session in read_ubi([path], None, "", left_out)]
     assert [len(events) - 1 for events in found] == ([] if acts is None else [acts])
     assert sorted(reason.split()[0] for reason in (+left_out).elements()) == reasons
@@ -302,8 +298,7 @@ def test_what_ubi_has_and_a_log_cannot_hold_is_counted(tmp_path, query, event, a
 @pytest.mark.parametrize("time", [1790841600, 1790841600000, "1790841600000", "2026-10-01 08:00:00", 1790841600e6])
 def test_times_of_others_become_ours(tmp_path, time):
     """`date -u -d @1790841600` is the first of October, eight o'clock."""
-    path = tmp_path / "rows.jsonl"
     row = {**UBI_QUERY, "timestamp": time, "created_at": time, "entry_id": "a", "action": "accepted"}
-    write_lines(path, [row])
+    path = write_lines(tmp_path / "rows.jsonl", [row])
     (session,) = read_ubi([path], None, "", Counter())
     assert session.events[0].time == 1790841600

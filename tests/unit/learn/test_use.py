@@ -122,18 +122,11 @@ def claude(events, session="s1", start=0):
 
 def gathered(small, tmp_path, lines, kind="transcripts", **options):
     """What is gathered from a file of these lines."""
-    write_lines(tmp_path / "one.jsonl", lines)
-    return gather(small, f"{kind}:{tmp_path / 'one.jsonl'}", **options)
+    return gather(small, f"{kind}:{write_lines(tmp_path / 'one.jsonl', lines)}", **options)
 
 
 def acts(found):
     return [acted(line) for line in impressions(found)]
-
-
-def write(path, lines):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_lines(path, lines)
-    return path
 
 
 ASKED = [("ask", "hello"), ("search", "signing secrets", LIST)]
@@ -150,15 +143,15 @@ def test_what_follows_a_search(small, tmp_path, events, expected):
 
 
 def test_a_resumed_session_is_read_once_with_what_followed_in_either_file(small, tmp_path):
-    write(tmp_path / "logs" / "one.jsonl", claude(ASKED))
-    write(tmp_path / "logs" / "two.jsonl", claude([*ASKED, SAID]))
+    write_lines(tmp_path / "logs" / "one.jsonl", claude(ASKED))
+    write_lines(tmp_path / "logs" / "two.jsonl", claude([*ASKED, SAID]))
     assert acts(gather(small, f"transcripts:{tmp_path / 'logs'}")) == [{RETRY: "cited"}]
 
 
 def test_logs_without_session_ids_are_a_session_each(small, tmp_path):
     for at, name in enumerate(("one", "two")):
         lines = claude([("search", "signing secrets", LIST)], start=30 * at)
-        write(tmp_path / "logs" / f"{name}.jsonl", [{**line, "sessionId": None} for line in lines])
+        write_lines(tmp_path / "logs" / f"{name}.jsonl", [{**line, "sessionId": None} for line in lines])
     assert gather(small, f"transcripts:{tmp_path / 'logs'}").record["clients"] == 2
 
 
@@ -169,14 +162,14 @@ def test_a_beginning_that_two_ids_share_names_neither(small, tmp_path):
 
 def test_what_was_read_stays_when_the_transcript_is_gone_and_nothing_changes_twice(small, tmp_path):
     source = f"transcripts:{tmp_path / 'logs'}"
-    first = write(tmp_path / "logs" / "one.jsonl", claude([("search", "how do keys rotate", LIST)]))
+    first = write_lines(tmp_path / "logs" / "one.jsonl", claude([("search", "how do keys rotate", LIST)]))
     found = gather(small, source)
     assert found.changed
     found.write()
     before = found.path.read_bytes()
     assert not gather(small, source).changed
     first.unlink()
-    write(tmp_path / "logs" / "two.jsonl", claude([("search", "other words", LIST)], session="s2"))
+    write_lines(tmp_path / "logs" / "two.jsonl", claude([("search", "other words", LIST)], session="s2"))
     again = gather(small, source)
     again.write()
     assert len(impressions(again)) == 2
@@ -320,12 +313,12 @@ def test_the_programs_own_places_are_looked_at(small, tmp_path, monkeypatch):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     with pytest.raises(ConfigError, match=r"claude/projects"):
         gather(small, "transcripts")
-    write(tmp_path / "claude" / "projects" / "x" / "one.jsonl", claude([("search", "x y", LIST)]))
+    write_lines(tmp_path / "claude" / "projects" / "x" / "one.jsonl", claude([("search", "x y", LIST)]))
     assert len(impressions(gather(small, "transcripts"))) == 1
 
 
 def test_dry_run_shows_and_writes_nothing(small, tmp_path):
-    path = write(tmp_path / "one.jsonl", claude([("search", "x y", LIST)]))
+    path = write_lines(tmp_path / "one.jsonl", claude([("search", "x y", LIST)]))
     words = ["learn", small.path, "--from", f"transcripts:{path}", "--dry-run"]
     shown = done(*words).stdout
     assert '"object_id":"a1b2c3d4-0003"' in shown and " 1 searches" in shown

@@ -32,10 +32,6 @@ def memory():
 ENTRIES = memory()
 
 
-def with_ids(text):
-    return NAMED.sub(lambda found: ENTRIES[found[1]]["id"][: int(found[2]) if found[2] else None], text)
-
-
 def sessions():
     """Blocks of (mark, rest) lines."""
     for block in re.split(r"\n\s*\n", (HERE / "sessions.txt").read_text()):
@@ -46,14 +42,15 @@ def sessions():
 
 def recorded(lines, number):
     """A session as Claude Code records it, and for each of its searches the entries that were used."""
-    found, truth = [], []
+    events, truth = [], []
     for at, (mark, rest) in enumerate(lines):
         stamp = SECOND.format(day=1 + number // 8, hour=8 + number % 8, minute=at, second=0)
-        base, rest = {"sessionId": f"session-{number}", "timestamp": stamp}, with_ids(rest)
+        base = {"sessionId": f"session-{number}", "timestamp": stamp}
+        rest = NAMED.sub(lambda found: ENTRIES[found[1]]["id"][: int(found[2]) if found[2] else None], rest)
         if mark == "?":
-            found.append(told(base, "user", rest))
+            events.append(told(base, "user", rest))
         elif mark == ":":
-            found.append(told(base, "assistant", [{"type": "text", "text": rest}]))
+            events.append(told(base, "assistant", [{"type": "text", "text": rest}]))
         elif mark == "=":
             truth.append({ENTRIES[key]["id"] for key in rest.split()})
         elif mark == ">":
@@ -61,11 +58,11 @@ def recorded(lines, number):
             hits = [ENTRIES[one] for one in keys.split()]
             answer = [{"id": e["id"], "title": e["title"], "what": e["text"], "score": 0.5} for e in hits]
             ask = "mcp__echovault__memory_search", {"query": query}, json.dumps(answer)
-            found += called(base, f"toolu_{number}_{at}", *ask)
+            events += called(base, f"toolu_{number}_{at}", *ask)
         else:
             name, _, text = rest.partition(" ")
-            found += called(base, f"toolu_{number}_{at}", name, json.loads(text), "ok")
-    return found, truth
+            events += called(base, f"toolu_{number}_{at}", name, json.loads(text), "ok")
+    return events, truth
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +71,6 @@ def judged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("strangers")
     data = write_set(folder / "data", [*ENTRIES.values()], ["bread"], system="echovault")
     truths, logs = [], folder / "logs"
-    logs.mkdir()
     for number, lines in enumerate(sessions()):
         own, truth = recorded(lines, number)
         write_lines(logs / f"{number:03}.jsonl", own)

@@ -3,13 +3,20 @@
 import json
 
 
+def contents(folder):
+    """What stands in every file, by its path."""
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def write_lines(path, records):
+    """The file, whose folder is made where it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    return path
 
 
 def write_set(folder, corpus, queries=(), qrels="", **about):
     """The folder; of texts the entries are m1, m2 and so on, and the queries q1, q2."""
-    folder.mkdir(parents=True, exist_ok=True)
     for name, rows in (("corpus", corpus), ("queries", queries)):
         named = ({"id": f"{'mq'[name == 'queries']}{at}", "text": row} for at, row in enumerate(rows, 1))
         records = [own if isinstance(row, str) else row for row, own in zip(rows, named, strict=True)]

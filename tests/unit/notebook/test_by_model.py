@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import done
 from sklearn.metrics import cohen_kappa_score
 from tabled import tabled
 
@@ -16,7 +16,6 @@ import steelyard_eval as sy
 from steelyard.extensions import network
 from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.entry import Entry
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.extensions import model_judge as by_model
 from steelyard_eval.extensions.model_judge import (
@@ -51,12 +50,8 @@ def person():
     data = sy.load(starter())
     few = replace(data.dataset, qrels={}, queries=data.dataset.queries[:4])
 
-    def made(folder):
-        return open_judging(
-            few, None, folder, random=False, workspace=lambda: replace(data.workspace, dataset=few)
-        )
-
-    return made
+    space = replace(data.workspace, dataset=few)
+    return lambda folder: open_judging(few, None, folder, random=False, workspace=lambda: space)
 
 
 def session_of(person, folder, chat):
@@ -162,17 +157,12 @@ def test_both_kappas_are_those_of_scikit_learn(grades):
 def test_the_command_asks_only_where_that_is_wanted(tmp_path, monkeypatch):
     chat = Recorded(lambda prompt: "grade: 1")
     monkeypatch.setattr(network, "chat_of", lambda environ: chat)
-    words = ["judge", str(starter()), "--model", "--max-pairs", "2", "--out", str(tmp_path), "--json"]
-    told = CliRunner().invoke(main, words)
-    assert told.exit_code == 0, told.output
+    words = ("judge", starter(), "--model", "--max-pairs", 2, "--out", tmp_path, "--json")
+    assert "2 pairs, about" in done(*words).stderr
+    assert "--list," in done(*words, "--yes", "--list", code=2).stderr
     assert chat.asked == []
-    assert "2 pairs, about" in told.stderr
-    listed = CliRunner().invoke(main, [*words, "--yes", "--list"])
-    assert (listed.exit_code, chat.asked) == (2, [])
-    assert "--list," in listed.stderr
-    done = CliRunner().invoke(main, [*words, "--yes"])
-    assert json.loads(done.stdout)["given"] == 2
-    assert json.loads(done.stdout)["counts"] is False
+    found = json.loads(done(*words, "--yes").stdout)
+    assert (found["given"], found["counts"]) == (2, False)
 
 
 def test_the_prompt_says_its_scale_and_is_of_this_version():

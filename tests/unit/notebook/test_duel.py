@@ -23,17 +23,13 @@ def duel(relevance, worth, query, known=None):
     return PairSelection(np.array(worth, dtype=float), np.array(query), features, np.array([1.0, 0.0]), none)
 
 
-def test_expected_ndcg_has_probabilities_in_the_place_of_labels():
+def test_expected_ndcg_has_probabilities_in_the_place_of_labels_that_are_missing():
     # One query of two entries, .8 and .2; the first contender ranks them 1, 2 and the other one 2, 1.
     second = 1 / np.log2(3)
     made = duel([0.8, 0.2], [[1, second], [second, 1]], [0, 0])
     best = 0.8 + 0.2 * second
     found = made.standing(np.full(2, np.nan)).means
     assert found == pytest.approx([1.0, (0.8 * second + 0.2) / best])
-
-
-def test_what_is_judged_takes_the_place_of_what_was_expected():
-    made = duel([0.8, 0.2], [[1, 0.63], [0.63, 1]], [0, 0])
     assert made.standing(np.array([0.0, 1.0])).relevance.tolist() == [0, 1]
     assert made.standing(np.array([0.0, 1.0])).leaders[0] == 1
 
@@ -122,9 +118,10 @@ def test_grades_are_shares_of_the_highest():
     assert shares(2, 4) == [0.5, 1]
 
 
-def opened(few, data, folder):
+def opened(few, data, folder, *judges):
     """A duel over a smaller set."""
-    return open_judging(few, None, folder, random=False, workspace=lambda: replace(data.workspace, dataset=few))
+    space = replace(data.workspace, dataset=few)
+    return open_judging(few, None, folder, *judges, random=False, workspace=lambda: space)
 
 
 @pytest.fixture
@@ -153,9 +150,7 @@ def test_an_answer_is_kept_skipped_or_left_open_and_taken_back(session):
 def test_the_second_judge_of_a_duel_sees_all_that_the_first_one_judged(session, data):
     while len(session.given) < 12:
         session.give(1)
-    few = session.pool.dataset
-    space = replace(data.workspace, dataset=few)
-    second = open_judging(few, None, session.folder, "second", "judge", workspace=lambda: space)
+    second = opened(session.pool.dataset, data, session.folder, "second", "judge")
     assert not isinstance(second, DuelSession)
     assert {second.pool.pair(at) for at in second.order.tolist()} == set(session.given)
 

@@ -127,8 +127,7 @@ def test_a_run_can_be_what_is_used_today(data, tmp_path):
 
 
 def test_a_recording_is_explored_without_searching(data, tmp_path):
-    folders = data.record(tmp_path, "plain", split="all")
-    (folder,) = folders
+    (folder,) = data.record(tmp_path, "plain", split="all")
     found = data.explore("rrf(fts, 2*vector)", "rrf(fts, vector)", recording=folder)
     assert found.value == pytest.approx(replayed(data, "rrf(fts, 2*vector)").mean(), abs=1e-12)
 

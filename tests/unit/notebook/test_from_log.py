@@ -6,21 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import done, run
 from tabled import tabled
-from written_set import write_lines, write_set
+from written_set import contents, write_lines, write_set
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label import apply as write_queries
 from steelyard_eval.notebook.label.apply import copied, drawn_from_log, logged_queries
-
-
-def judged(folder, *words, keys=""):
-    return CliRunner().invoke(main, ["judge", str(folder), *map(str, words)], input=keys)
 
 
 def searched(at, text):
@@ -88,20 +83,19 @@ def test_without_a_log_there_is_nothing_to_draw(folder):
 
 def test_the_command_says_how_many_more_decide(folder, tmp_path):
     words = ("bm25", "fts", "--from-log", "--embedder", "none", "--out", tmp_path / "j")
-    found = judged(folder, *words, keys="1q")
+    found = run("judge", folder, *words, typed="1q")
     assert found.exit_code == 0, found.output
     said = " ".join(found.stdout.split())
     assert "query 1 of 15, about 150 pairs" in said  # docs/evidence/feedback.md: 15; ten entries each
-    assert judged(folder, "--feedback", "x").exit_code == 2
+    done("judge", folder, "--feedback", "x", code=2)
 
 
 @pytest.mark.parametrize("option", ["--list", "--json"])
 def test_where_nothing_is_asked_nothing_is_written(folder, option):
-    before = {path: path.read_bytes() for path in folder.rglob("*")}
-    found = judged(folder, "bm25", "fts", "--from-log", "--embedder", "none", option)
-    assert found.exit_code == 0, found.output
+    before = contents(folder)
+    found = done("judge", folder, "bm25", "fts", "--from-log", "--embedder", "none", option)
     assert "300 left" in found.stdout  # 30 queries of the log, ten entries each
-    assert {path: path.read_bytes() for path in folder.rglob("*")} == before
+    assert contents(folder) == before
 
 
 ENTRY = Entry("a", title="Keyset cursors", text="Deep pages read and threw away fifty thousand rows every time.")
@@ -127,7 +121,7 @@ def unasked(tmp_path):
 
 def test_the_command_helps_to_write_queries_refuses_copies_and_goes_on_to_judge(unasked):
     keys = "threw away fifty thousand\nslow lists with many rows\n\nwhat was thrown away\nq\nq"
-    found = judged(unasked, "--out", unasked / "j", "--embedder", "none", keys=keys)
+    found = run("judge", unasked, "--out", unasked / "j", "--embedder", "none", typed=keys)
     assert found.exit_code == 0, found.output
     assert "search by words" in found.stderr
     assert written(unasked) == ["slow lists with many rows", "what was thrown away"]
@@ -135,7 +129,7 @@ def test_the_command_helps_to_write_queries_refuses_copies_and_goes_on_to_judge(
 
 def test_a_key_is_no_query_and_u_takes_the_last_one_back(unasked):
     keys = "u\n?\n0\nslow lists with many rows\nu\nu\n列表\nq\nq"
-    found = judged(unasked, "--out", unasked / "j", "--embedder", "none", keys=keys)
+    found = run("judge", unasked, "--out", unasked / "j", "--embedder", "none", typed=keys)
     assert found.stderr.count("two letters") == 2
     assert found.stderr.count("no query to") == 2
     assert found.stderr.count("taken back: slow lists with many rows") == 1
@@ -143,5 +137,5 @@ def test_a_key_is_no_query_and_u_takes_the_last_one_back(unasked):
 
 
 def test_what_was_typed_before_an_interruption_is_kept(unasked):
-    found = judged(unasked, keys="what is this about\n")  # then the input ends
+    found = run("judge", unasked, typed="what is this about\n")  # then the input ends
     assert (found.exit_code, written(unasked)) == (130, ["what is this about"])

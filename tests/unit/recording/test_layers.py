@@ -29,7 +29,6 @@ from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.vaults import index_dataset, vault_embedder
 
-LAYERS = ("l0", "l1", "l2")
 LAYERED = "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])"
 
 
@@ -142,17 +141,12 @@ def bench(folder, intents=None):
     return sy.load(folder, embedder="lsa", intents=intents)
 
 
-def asked(folder, system, intents):
-    """The intents that a recording of a system holds."""
+@tabled
+def test_a_table_holds_what_live_search_classifies_or_what_is_given_and_known(folder, system, intents, expected):
     out = folder / f"{system}-{intents}".replace(":", ".")
     bench(folder, intents).record(out, system)
     labels = read(next(out.iterdir())).query_facts.labels["intent"]
-    return [labels.words[code] for code in labels.codes.tolist()]
-
-
-@tabled
-def test_a_table_holds_what_live_search_classifies_or_what_is_given_and_known(folder, system, intents, expected):
-    assert asked(folder, system, intents) == expected.split(" ")
+    assert [labels.words[code] for code in labels.codes.tolist()] == expected.split(" ")
 
 
 def test_searching_explaining_and_comparing_agree_and_tell_which(folder):

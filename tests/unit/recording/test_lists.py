@@ -6,7 +6,7 @@ from dataclasses import replace
 import ir_measures
 import numpy as np
 import pytest
-from command_line import run
+from command_line import done
 from ir_measures import nDCG
 
 import steelyard_eval as sy
@@ -17,11 +17,11 @@ from steelyard.stores.sqlite import Vault
 from steelyard.table.signal_table import TagSets
 from steelyard.testing import random_table
 from steelyard_eval.choose.recommend import recommend
-from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_contenders import AnsweredLists, ListContender
 from steelyard_eval.compare.list_recording import record_lists, save_lists
 from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.recording import replay as kept
 from steelyard_eval.recording.disk import load as open_folder
 from steelyard_eval.recording.replay import ShownLists, only, ordered, rows_by_query
@@ -59,23 +59,19 @@ def runs(dataset, engines, tmp_path_factory):
 def recording(runs, tmp_path_factory):
     out = tmp_path_factory.mktemp("recording") / "lists"
     options = ",".join(f"{name}={path}" for name, path in runs.items())
-    assert main(["record", str(starter()), str(out), "--runs", options], standalone_mode=False) is None
+    done("record", starter(), out, "--runs", options)
     return out
-
-
-def ndcg(dataset, run):
-    qrels = [ir_measures.Qrel(q, e, g) for q, own in dataset.qrels.items() for e, g in own.items()]
-    return {row.query_id: row.value for row in ir_measures.iter_calc([nDCG @ 10], qrels, run)}
 
 
 def test_each_list_alone_has_the_value_of_its_run(dataset, runs, recording):
     found = compare(dataset, recording=recording)
     assert list(found.values) == ["dense", "words", "rrf(dense, words, k=60)"]
+    qrels = [ir_measures.Qrel(q, e, g) for q, own in dataset.qrels.items() for e, g in own.items()]
     for name, path in runs.items():
-        values = ndcg(dataset, ir_measures.read_trec_run(str(path)))
-        assert found.values[name]["nDCG@10"].tolist() == pytest.approx(
-            [values[q] for q in found.queries], abs=1e-9
-        )
+        rows = ir_measures.iter_calc([nDCG @ 10], qrels, ir_measures.read_trec_run(str(path)))
+        values = {row.query_id: row.value for row in rows}
+        expected = [values[q] for q in found.queries]
+        assert found.values[name]["nDCG@10"].tolist() == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_recording_holds_scores_and_places_as_given(dataset, engines, recording):
@@ -124,7 +120,7 @@ def test_what_a_recording_of_lists_cannot_be_asked_is_refused(dataset, runs, rec
 
 def test_a_recording_of_our_own_retrievers_has_the_values_of_a_search_and_no_depth_beyond_it(dataset, tmp_path):
     out = tmp_path / "own"
-    main(["record", str(starter()), str(out), "--systems", "plain", "--split", "all"], standalone_mode=False)
+    done("record", starter(), out, "--systems", "plain", "--split", "all")
     strategy = "weighted_sum(0.3*fts, 0.7*vector, normalize=minmax)"
     recording = out / "plain.documented"
     replayed = compare(dataset, strategy, recording=recording, timed=False)
@@ -181,32 +177,20 @@ def test_the_baseline_comes_first_then_the_best(document):
 
 def test_a_document_has_two_lists_and_more_only_below_the_limit(data, document, monkeypatch):
     queries = data.dataset.queries
-    made = [(label, lambda: ShownLists(sy_ranked(queries))) for label in "abcd"]
+    ranked = Ranked.of([query.id for query in queries], [["m1"] for _ in queries])
+    made = [(label, lambda: ShownLists(ranked)) for label in "abcd"]
     monkeypatch.setattr(kept, "MAX_PLACES", 0)
     assert list(rows_by_query(data.dataset, queries, {}, made)[0][0].lists) == ["a", "b"]
     monkeypatch.setattr(kept, "MAX_PLACES", 3 * 10 * len(queries))
     assert list(rows_by_query(data.dataset, queries, {}, made)[0][0].lists) == ["a", "b", "c"]
 
 
-def sy_ranked(queries):
-    from steelyard_eval.measures.judgments import Ranked
-
-    return Ranked.of([query.id for query in queries], [["m1"] for _ in queries])
-
-
-def run_again(document, out):
-    """The document that its command makes, run as it stands."""
-    job = document["provenance"]["command"]
-    result = run(*job[1:], "--json", "--out", out)
-    assert job[0] == "steelyard"
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
 @pytest.mark.parametrize("embedder", ["auto", "none"])
 def test_the_command_of_a_comparison_makes_it_again(embedder, tmp_path):
     made = sy.load(starter(), embedder=embedder).compare("fts, echovault", current="echovault", timed=False)
-    again = run_again(made.to_json(), tmp_path / "again.json")
+    job, *words = made.to_json()["provenance"]["command"]
+    assert job == "steelyard"
+    again = json.loads(done(*words, "--json", "--out", tmp_path / "again.json").stdout)
     assert (again["provenance"], again["answer"]) == (made.record["provenance"], made.record["answer"])
     kept = [[{**row, "cost": None} for row in found["rows"]] for found in (again, made.record)]
     assert kept[0] == kept[1]

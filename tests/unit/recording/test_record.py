@@ -1,6 +1,5 @@
 """Recordings on disk, which configurations share one, what a replay may not change, and what one costs."""
 
-import dataclasses
 import logging
 import os
 from copy import copy
@@ -30,21 +29,15 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import RecordingCache, Workspace
 
-STRATEGY = "weighted_sum(0.4*rrf(bm25, vector), 0.2*tags, 0.2*recency(half_life=90d), 0.2*domain)"
+
+@pytest.fixture(scope="module")
+def config():
+    return ranked_by("weighted_sum(0.4*rrf(bm25, vector), 0.2*tags, 0.2*recency(half_life=90d), 0.2*domain)")
 
 
 @pytest.fixture(scope="module")
-def space():
-    return Workspace.open(load(starter()))
-
-
-@pytest.fixture(scope="module")
-def config(space):
-    return find_system("plain").config(10, space.model).with_strategy(parse_strategy(STRATEGY))
-
-
-@pytest.fixture(scope="module")
-def table(space, config):
+def table(config):
+    space = Workspace.open(load(starter()))
     return record(space, space.dataset.queries, [config])
 
 
@@ -81,7 +74,7 @@ def test_a_broken_recording_is_told_from_a_whole_one(table, tmp_path, harm):
 
 @tabled
 def test_every_part_of_the_fingerprint_is_compared(table, config, key, value):
-    other = dataclasses.replace(table, fingerprint={**table.fingerprint, key: value})
+    other = replace(table, fingerprint={**table.fingerprint, key: value})
     with pytest.raises(ConfigError, match=key):
         replay(other, config)
 
@@ -94,23 +87,23 @@ def test_the_first_code_beyond_a_list_is_refused():
             _check_codes({"kind": np.array(codes)}, "kind", 2, 3)
 
 
-def test_a_configuration_that_needs_another_recording_is_refused_by_name(table, config):
-    def other(name, **more):
-        changed = dataclasses.replace(config.retrievers[name], **more)
-        return dataclasses.replace(config, retrievers={**config.retrievers, name: changed})
+def changed(config, name, **facts):
+    """The configuration with other facts of one of its retrievers."""
+    own = replace(config.retrievers[name], **facts)
+    return replace(config, retrievers={**config.retrievers, name: own})
 
+
+def test_a_configuration_that_needs_another_recording_is_refused_by_name(table, config):
     fields = dict.fromkeys(config.retrievers["fts"].field_weights, 2.0)
     with pytest.raises(ConfigError, match=r"retrievers\.fts\.field_weights"):
-        replay(table, other("fts", field_weights=fields))
+        replay(table, changed(config, "fts", field_weights=fields))
     with pytest.raises(ConfigError, match="depth 101"):
-        replay(table, other("bm25", depth=101))
+        replay(table, changed(config, "bm25", depth=101))
 
 
 def plain(**parameters):
     """The system plain with these parameters of bm25."""
-    config = find_system("plain").config()
-    bm25 = replace(config.retrievers["bm25"], parameters=parameters)
-    return replace(config, retrievers={**config.retrievers, "bm25": bm25})
+    return changed(find_system("plain").config(), "bm25", parameters=parameters)
 
 
 def test_which_configurations_share_a_recording(monkeypatch):
@@ -176,11 +169,8 @@ def test_a_case_without_a_retriever_ranks_all_candidates():
 
 
 def test_lists_are_never_longer_than_the_corpus():
-    assert (
-        price.estimate_cost(10, 2, 100, 50)[1]
-        == price.estimate_cost(10, 2, 10_000, 50)[1]
-        == 10 * 50 * (24 + 2 * 16)
-    )
+    sizes = [price.estimate_cost(10, 2, depth, 50)[1] for depth in (100, 10_000)]
+    assert sizes == [10 * 50 * (24 + 2 * 16)] * 2
 
 
 def same(one, other):
@@ -237,9 +227,7 @@ def test_a_recording_with_lists_of_another_one_is_what_it_is_alone(shared, monke
 def test_lists_of_another_depth_parameter_or_state_of_the_store_are_found_anew(shared):
     queries, config = shared.dataset.queries[:5], ranked_by("bm25")
     record(shared, queries, [config])
-    bm25 = config.retrievers["bm25"]
-    for own in (replace(bm25, depth=3), replace(bm25, parameters={"k1": 0.3})):
-        other = replace(config, retrievers={**config.retrievers, "bm25": own})
+    for other in (changed(config, "bm25", depth=3), changed(config, "bm25", parameters={"k1": 0.3})):
         same(record(shared, queries, [other]), alone(shared.dataset, queries, other))
     first = record(shared, queries, [config])
     shared.store.upsert([Entry("new", text=queries[0].text)])

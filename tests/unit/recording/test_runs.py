@@ -12,6 +12,7 @@ import apsw
 import pytest
 from command_line import document as printed
 from scipy import stats
+from tabled import tabled
 from written_set import write_set
 
 import steelyard_eval as sy
@@ -31,9 +32,7 @@ from steelyard_eval.result.structs import (
     replace,
 )
 
-CORPUS = [{"id": "m1", "text": "rotate the secret keys"}, {"id": "m2", "text": "coffee"}]
-
-
+CORPUS = ["rotate the secret keys", "coffee"]
 NOW = datetime(2026, 11, 23, 17, 40, tzinfo=UTC)
 
 
@@ -43,7 +42,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.delenv("STEELYARD_RUNS")
     monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "400")
-    return write_set(tmp_path / "mine", CORPUS, [{"id": "q1", "text": "where are secrets"}], "q1 0 m1 2\n")
+    return write_set(tmp_path / "mine", CORPUS, ["where are secrets"], "q1 0 m1 2\n")
 
 
 def document(
@@ -65,9 +64,8 @@ def document(
 
 
 def test_nothing_is_kept_of_data_in_memory_nor_when_it_is_switched_off(folder, monkeypatch, tmp_path):
-    sy.load({"corpus": {"a": "red"}, "queries": {"q": "red"}, "qrels": [("q", "a", 1)]}).compare(
-        "bm25", timed=False
-    )
+    held = sy.load({"corpus": {"a": "red"}, "queries": {"q": "red"}, "qrels": [("q", "a", 1)]})
+    held.compare("bm25", timed=False)
     monkeypatch.setenv("STEELYARD_RUNS", "off")
     sy.load(folder).compare("bm25", timed=False)
     assert not (folder / FOLDER).exists()
@@ -109,24 +107,23 @@ def test_a_locked_file_is_not_to_be_deleted(folder, monkeypatch):
             sy.load(folder).runs()
 
 
-def schema(folder, statements):
+def execute(folder, statements, values=()):
     with apsw.Connection(str(folder / FOLDER / FILE)) as db:
-        db.execute(statements)
+        db.execute(statements, values)
 
 
 def raw(folder, content):
     (folder / FOLDER / FILE).write_bytes(content)
 
 
+TRIGGER = "CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM states; END"
+
+
 @pytest.mark.parametrize(
     ("write", "content", "why"),
     [
-        (schema, "CREATE TABLE runs(id, at, kind, facts)", "of runs; move"),
-        (
-            schema,
-            "; ".join(TABLES) + "; CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM states; END",
-            "of runs; move",
-        ),
+        (execute, "CREATE TABLE runs(id, at, kind, facts)", "of runs; move"),
+        (execute, "; ".join([*TABLES, TRIGGER]), "of runs; move"),
         (raw, b"SQLite format 3\x00" + b"\xff" * 4096, "begin anew"),
         (raw, b"no database at all" * 100, "begin anew"),
     ],
@@ -142,18 +139,10 @@ def test_somebody_elses_or_a_damaged_file_is_refused_and_never_written(folder, w
         sy.load(folder).runs()
 
 
-ROW = {"label": "a", "mean": 0.5}
-DAMAGE = (
-    *({"rows": rows} for rows in (5, [{"label": "a"}], [{**ROW, "mean": "x"}], [{**ROW, "label": ["a"]}])),
-    *({"states": {"entries": [1]}}, {"metric": ["nDCG@10"]}, {"verdict": {"a": 1}}),
-)
-
-
-@pytest.mark.parametrize("facts", DAMAGE)
+@tabled
 def test_facts_of_other_types_are_damage(folder, facts):
     keep(sy.load(folder).dataset, document())
-    with apsw.Connection(str(folder / FOLDER / FILE)) as db:
-        db.execute("UPDATE runs SET facts = ?", (json.dumps(facts),))
+    execute(folder, "UPDATE runs SET facts = ?", (json.dumps(facts),))
     with pytest.raises(DataError, match="damaged; delete"):
         sy.load(folder).runs()
 
@@ -228,8 +217,7 @@ def test_over_queries_whose_labels_changed_nothing_is_compared(many):
     assert b"secret" not in (many / FOLDER / FILE).read_bytes()  # ids are kept, and no texts
     with pytest.raises(ConfigError, match="9"):
         sy.load(many).runs().between(1, 9)
-    with apsw.Connection(str(many / FOLDER / FILE)) as db:
-        db.execute("UPDATE states SET content = '[[1]]'")
+    execute(many, "UPDATE states SET content = '[[1]]'")
     with pytest.raises(DataError, match="damaged; delete"):
         sy.load(many).runs().between(1, 2)
 
@@ -243,15 +231,10 @@ def test_why_two_runs_are_not_compared_is_said_in_one_sentence(many, more):
     assert found["sentence"].endswith(".") and found["sentence"].count(". ") == 0
 
 
-def test_a_run_is_about_what_it_chose_or_kept_else_its_only_weights_file(folder):
-    for more, own in (
-        ({}, "a"),
-        ({"means": {"a": 0.9, "w.json": 0.1}}, "w.json"),
-        ({"verdict": "ship", "chosen": "b", "strategy": "x", "means": {"b": 0.4, "c": 0.1}}, "b"),
-        ({"verdict": "keep"}, "b"),
-    ):
-        keep(sy.load(folder).dataset, document(**more))
-        assert load_runs(sy.load(folder).dataset)[-1].facts.own.label == own
+@tabled
+def test_a_run_is_about_what_it_chose_or_kept_else_its_only_weights_file(folder, more, own):
+    keep(sy.load(folder).dataset, document(**more))
+    assert load_runs(sy.load(folder).dataset)[-1].facts.own.label == own
 
 
 def test_runs_are_listed_of_a_set_whose_labels_were_edited(folder):

@@ -33,16 +33,13 @@ SAMPLE = ROOT / "tests" / "data" / "made-by-8291822.tar.xz"
 NAMES = sorted(SYSTEMS)
 
 
-def run(*words):
-    assert main([str(word) for word in words], standalone_mode=False) in (0, None)
-
-
 def make(given, folder):
     """Fill a folder with what is written of the set and the results that are given."""
     for name in NAMES:
         find_system(name).config(10, "minilm").save(folder / "weights" / f"{name.replace(':', '.')}.json")
     short = ",".join(name.removesuffix(":documented") for name in NAMES)
-    run("record", given / "set", folder / "recordings", "--systems", short, "--quiet")
+    words = ["record", str(given / "set"), str(folder / "recordings"), "--systems", short, "--quiet"]
+    assert main(words, standalone_mode=False) in (0, None)
     lists = {}
     for place in sorted((folder / "recordings").iterdir()):
         found = replay(load(place), SearchConfig.load(folder / "weights" / f"{place.name}.json"))

@@ -149,12 +149,10 @@ class TestAlteredRecordings:
         save(record(space, space.dataset.queries, [config(space, {})]), tmp_path / "recorded")
         return tmp_path / "recorded"
 
-    @pytest.mark.parametrize("name", ["seeds", "hops", "decay", "least", "fan", "again"])
-    def test_of_another_search_along_relations_it_is_refused(self, space, recorded, name):
+    @tabled
+    def test_of_another_search_along_relations_it_is_refused(self, space, recorded, name, value):
         own = config(space, {})
-        graph = replace(own.retrievers["graph"], parameters={name: {"again": 0, "decay": 0.25}.get(name, 0.125)})
-        if name in ("seeds", "hops", "fan"):
-            graph = replace(graph, parameters={name: 3})
+        graph = replace(own.retrievers["graph"], parameters={name: value})
         with pytest.raises(ConfigError, match=rf"retrievers\.graph\.{name}"):
             replay(read(recorded), replace(own, retrievers=own.retrievers | {"graph": graph}))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from written_set import contents
 
 from steelyard.base.errors import DataError, MachineError, RetrieverError, VaultError
 from steelyard.base.files import lock
@@ -24,10 +25,6 @@ from steelyard_eval.recording import workers
 from steelyard_eval.recording.disk import load_block, save_block
 from steelyard_eval.recording.record import record_systems
 from steelyard_eval.recording.workspace import Workspace
-
-
-def bytes_of(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_parts_together_are_what_one_part_is():
@@ -61,7 +58,7 @@ def test_an_error_of_a_process_reaches_the_one_that_started_it():
 
 def recorded_by(jobs, out, systems=("bm25",)):
     record_systems(load(starter()), list(systems), out, "all", 10, "auto", jobs=jobs)
-    return bytes_of(out)
+    return contents(out)
 
 
 class Counting(ThreadPoolExecutor):
