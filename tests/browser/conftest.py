@@ -110,18 +110,14 @@ def lab(tmp_path_factory, browser):
         server.wait(20)
 
 
-def environment(home):
-    """The environment of the server: Jupyter's files in a folder of the test, the packages where they are."""
+def _serve(home):
+    """Start JupyterLab on a port of its own choice; the process, and where it listens."""
+    # Jupyter's files lie in a folder of the test, the packages where they are.
     folders = {"JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_CONFIG_DIR": "config", "IPYTHONDIR": "ipython"}
     environ = os.environ | {name: str(home / folder) for name, folder in folders.items()}
     if "PYTHONPATH" in environ:
         paths = environ["PYTHONPATH"].split(os.pathsep)
         environ["PYTHONPATH"] = os.pathsep.join(str(Path(path).resolve()) for path in paths)
-    return environ
-
-
-def _serve(home):
-    """Start JupyterLab on a port of its own choice; the process, and where it listens."""
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0",
         "--IdentityProvider.token=", f"--ServerApp.root_dir={home / 'work'}",
@@ -130,7 +126,7 @@ def _serve(home):
         "--LabApp.expose_app_in_browser=True",
     ]  # fmt: skip
     with (home / "log").open("w") as log:
-        server = subprocess.Popen(command, cwd=home, env=environment(home), stdout=subprocess.DEVNULL, stderr=log)
+        server = subprocess.Popen(command, cwd=home, env=environ, stdout=subprocess.DEVNULL, stderr=log)
     for _ in range(400):
         for found in (home / "runtime").glob("jpserver-*.json"):
             about = json.loads(found.read_text() or "{}")

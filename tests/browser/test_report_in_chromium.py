@@ -20,6 +20,13 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("STEELYARD_DATA") or "/nowhere")
 PLANTED = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 SIZES = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+SCREEN = 844
+"""Pixels: the height of a phone that is 390 wide."""
+MEASURES = Path(__file__).with_name("measures.js").read_text("utf-8")
+
+
+def measured(page, name):
+    return page.evaluate(f"({MEASURES}).{name}()")
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +36,6 @@ def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     found.report(folder)
     return folder / "report.html", found.result
-
-
-@pytest.fixture(scope="module")
-def poisoned(tmp_path_factory):
-    made = result(text=PLANTED)
-    return write(made, tmp_path_factory.mktemp("poisoned"))[0]
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def show(browser):
         page.on("request", lambda request: page.requested.append(request.url))
         page.goto(path.as_uri())
         page.locator(".open").first.wait_for(state="attached")
-        unfold(page)
+        measured(page, "unfold")
         return page
 
     yield opened
@@ -59,23 +60,29 @@ def show(browser):
         context.close()
 
 
-def unfold(page):
-    page.evaluate("for (const one of document.querySelectorAll('.fold')) one.open = true")
-
-
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
-def test_the_page_is_quiet_asks_for_nothing_and_fits(show, report, width, scheme):
+def test_the_page_is_quiet_asks_for_nothing_fits_and_has_nothing_for_axe(show, report, width, scheme):
     page = show(report[0], width, scheme)
+    if width == 390:
+        assert page.locator("#leaderboard tbody tr").first.bounding_box()["width"] < 390
+        assert measured(page, "wide") == []
+        measured(page, "fold")
+        assert measured(page, "answer") < 6 * SCREEN
+        measured(page, "unfold")
+    assert page.locator("svg").count() >= 2
+    assert measured(page, "overlaps") == []
     page.locator(".open").first.click()
     assert page.told == []
     assert page.requested == [report[0].as_uri()]
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert width == 390 or set(page.evaluate(CUT)) == {0}
+    assert width == 390 or set(measured(page, "cut")) == {0}
+    if (width, scheme) in SIZES[1:3]:
+        assert axe.serious(page) == {}
 
 
 def test_two_clicks_lead_to_both_rankings(show, report):
     page, document = show(report[0]), report[1]
-    page.evaluate("for (const one of document.querySelectorAll('.fold')) one.open = false")
+    measured(page, "fold")
     page.get_by_role("link", name="Queries", exact=True).click()
     page.locator(".open").first.click()
     base, other = list(document.queries[0].lists)[:2]
@@ -130,44 +137,13 @@ def test_tables_are_sorted_and_long_ones_filtered(browser, show, report, tmp_pat
     made = result(*(row(f"name {at}", 0.5) for at in range(14)), queries=[])
     page = browser.new_page()
     page.goto(write(made, tmp_path)[0].as_uri())
-    unfold(page)
+    measured(page, "unfold")
     page.locator("#metrics").get_by_label("show only rows with").fill("name 13")
     assert page.locator("#metrics tbody tr:visible").count() == 1
     page.close()
 
 
-SCREEN = 844
-"""Pixels: the height of a phone that is 390 wide."""
-
-
-def test_on_a_phone_the_answer_takes_less_than_six_screens_and_nothing_is_wider_than_it(show, report):
-    page = show(report[0], 390)
-    assert page.locator("#leaderboard tbody tr").first.bounding_box()["width"] < 390
-    wide = """() => [...document.querySelectorAll('body *')].filter((one) => {
-        const box = one.getBoundingClientRect();
-        return box.width && (box.right > innerWidth + 0.5 || box.left < -0.5) && !one.closest('svg');
-    }).map((one) => one.outerHTML.slice(0, 80))"""
-    assert page.evaluate(wide) == []
-    page.evaluate("for (const one of document.querySelectorAll('.fold')) one.open = false")
-    assert page.evaluate("document.querySelector('.fold').getBoundingClientRect().top + scrollY") < 6 * SCREEN
-
-
-CUT = "() => [...document.querySelectorAll('.scroll')].map((one) => one.scrollWidth - one.clientWidth)"
-
-
-OVERLAPS = """() => [...document.querySelectorAll('svg')].flatMap((svg) => {
-    const all = [...svg.querySelectorAll('text')].map((one) => [one.textContent, one.getBoundingClientRect()]);
-    const frame = svg.getBoundingClientRect();
-    const leaves = ([_, a]) => a.left < frame.left - 1 || a.right > frame.right + 1;
-    const out = all.filter(leaves).map(([text]) => [text, "leaves"]);
-    return [...out, ...all.flatMap(([one, a], at) => all.slice(at + 1).filter(([_, b]) =>
-        a.left + 0.5 < b.right && b.left + 0.5 < a.right && a.top + 1.5 < b.bottom && b.top + 1.5 < a.bottom
-    ).map(([other]) => [one, other]))];
-})"""
-
-
-@pytest.fixture(scope="module")
-def crowded(tmp_path_factory):
+def crowded_page(folder):
     """A report with every figure, long names, equal points and one far away."""
     names = [f"weighted_sum({at / 10}*bm25, {1 - at / 10}*vector, normalize=minmax)" for at in range(9)]
     names += ["fts", "recency alone", "W" * 90]
@@ -190,10 +166,8 @@ def crowded(tmp_path_factory):
     parts = [[f"a long name of a category {at}", 13, paired(at / 10 - 0.1).gain, 0.04 * at] for at in range(3)]
     sides = {"left": "fts", "right": "W" * 90}
     categories = Table("categories", ["category", "queries", "difference", "p_by_category"], parts, sides)
-    made = result(
-        *sorted(rows, key=lambda one: one.label != "fts"), queries=queries, tables=[curve, categories], entries={}
-    )
-    return write(made, tmp_path_factory.mktemp("crowded"))[0]
+    rows.sort(key=lambda one: one.label != "fts")
+    return write(result(*rows, queries=queries, tables=[curve, categories], entries={}), folder)[0]
 
 
 def gate_page(folder):
@@ -204,11 +178,6 @@ def gate_page(folder):
 
 def compared_page(place):
     return lambda folder: compare(place, "bm25, moltnet, vector", timed=False).report(folder)[0]
-
-
-EDGES = """() => [0, ...[...document.querySelectorAll('tbody')].map((body) =>
-    new Set([...body.querySelectorAll('td')].map((one) => one.getBoundingClientRect().left)).size)]"""
-"""At how many places the cells of each table begin; on a phone they stand below one another."""
 
 
 PAGES = {
@@ -236,27 +205,26 @@ def test_every_page_fits_has_no_colliding_labels_and_nothing_for_axe(browser, ma
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page.goto(path.as_uri())
     if width == 390:
-        assert page.evaluate("document.querySelector('.fold').getBoundingClientRect().top + scrollY") < 6 * SCREEN
-    unfold(page)
+        assert measured(page, "answer") < 6 * SCREEN
+    measured(page, "unfold")
     if width == 390:
-        assert max(page.evaluate(EDGES)) <= 2
+        assert max(measured(page, "edges")) <= 2
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert set(page.evaluate(CUT)) <= {0}
+    assert set(measured(page, "cut")) <= {0}
     assert page.locator("svg").count() >= charts
-    assert page.evaluate(OVERLAPS) == []
+    assert measured(page, "overlaps") == []
     assert axe.serious(page) == {}
     page.close()
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_no_label_of_a_chart_covers_another_or_leaves_it(browser, report, crowded, width):
-    for path, least in ((report[0], 2), (crowded, 3)):
-        page = browser.new_page(viewport={"width": width, "height": 900})
-        page.goto(path.as_uri())
-        unfold(page)
-        assert page.locator("svg").count() >= least
-        assert page.evaluate(OVERLAPS) == []
-        page.close()
+def test_no_label_of_a_crowded_chart_covers_another_or_leaves_it(browser, tmp_path, width):
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(crowded_page(tmp_path).as_uri())
+    measured(page, "unfold")
+    assert page.locator("svg").count() >= 3
+    assert measured(page, "overlaps") == []
+    page.close()
 
 
 def test_on_paper_there_is_no_control(show, report):
@@ -273,7 +241,8 @@ def test_a_text_has_the_direction_of_its_first_letter(show, tmp_path):
     assert set(page.locator("#explorer .open bdi, #leaderboard tbody th").evaluate_all(turned)) == {"rtl"}
 
 
-def test_nothing_that_the_data_say_is_run(show, poisoned):
+def test_nothing_that_the_data_say_is_run(show, tmp_path):
+    poisoned = write(result(text=PLANTED), tmp_path)[0]
     page = show(poisoned)
     page.locator(".open").first.click()
     assert page.title() == f"Search strategies on {PLANTED}"  # as text: nothing has set another
@@ -281,10 +250,3 @@ def test_nothing_that_the_data_say_is_run(show, poisoned):
     assert PLANTED in page.locator("#explorer .two").inner_text()
     assert page.told == []
     assert page.requested == [poisoned.as_uri()]
-
-
-@pytest.mark.parametrize(("width", "scheme"), SIZES[1:3])
-def test_axe_finds_no_serious_violation(show, report, width, scheme):
-    page = show(report[0], width, scheme)
-    page.locator(".open").first.click()
-    assert axe.serious(page) == {}

@@ -38,7 +38,9 @@ def campaign(name, work, chosen):
         print(work(chosen.only))
         return 0
     path = STATES / f"{name}.json"
-    state = load(path, chosen.fresh)
+    state = {"next": 0, "faults": 0, "found": [], "done": {}, "seconds": 0.0}
+    if path.exists() and not chosen.fresh:
+        state = json.loads(path.read_text())
     end = time.monotonic() + 60 * chosen.minutes
     began = time.monotonic()
     while time.monotonic() < end and state["next"] < chosen.goal:
@@ -65,12 +67,6 @@ def one(state, work):
             place = f"{Path(last.filename).name}:{last.lineno}"
             state["found"].append({"number": number, "fault": f"{type(error).__name__} at {place}: {error}"[:500]})
     state["next"] += 1
-
-
-def load(path, fresh):
-    if path.exists() and not fresh:
-        return json.loads(path.read_text())
-    return {"next": 0, "faults": 0, "found": [], "done": {}, "seconds": 0.0}
 
 
 def save(path, state, began):

@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import psycopg
 
 from steelyard.base.errors import SteelyardError
 from steelyard.extensions.postgres import PostgresVault
@@ -28,15 +29,7 @@ CLIENTS, SECONDS = 8, 30.0
 
 
 def connect():
-    import psycopg  # of the extra postgres: the run of all tests imports this file, too
-
     return psycopg.connect(os.environ["STEELYARD_POSTGRES"], autocommit=True)
-
-
-def server_error():
-    import psycopg
-
-    return psycopg.OperationalError
 
 
 def write(number, acks, faults):
@@ -138,7 +131,7 @@ def crash_server():
 
 def dropped():
     """Whether the server let us drop what there is."""
-    with suppress(server_error()), connect() as admin:
+    with suppress(psycopg.OperationalError), connect() as admin:
         admin.execute("DROP SCHEMA IF EXISTS steelyard CASCADE")
         return True
     return False

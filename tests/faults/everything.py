@@ -40,7 +40,6 @@ BACKWARDS = (
     "import itertools, time; real, steps = time.time, itertools.count(); "
     "time.time = lambda: real() - 97.0 * next(steps); time.time_ns = lambda: int(time.time() * 1e9); "
 )
-UMASK = "import os; os.umask(0o077); "
 LOCALES = ("C", "POSIX", "C.utf8", "tr_TR.UTF-8", "de_DE.ISO-8859-1")
 ENCODINGS = ("", "ascii", "latin-1", "utf-8")
 QUICK = ("index", "reindex", "record", "compare", "report", "export", "import", "act", "search")
@@ -65,12 +64,9 @@ def yard(name, start):
         return kill.Yard(root(), states.commands()[name][start], 1)
 
 
-def yards(name):
-    return [yard(name, start) for start in range(len(states.commands()[name]))]
-
-
 def one(rng, names=None):
-    return rng.choice(yards(rng.choice(sorted(names or states.commands()))))
+    name = rng.choice(sorted(names or states.commands()))
+    return yard(name, rng.randrange(len(states.commands()[name])))
 
 
 def told(yard, place, code, *why):
@@ -142,11 +138,6 @@ def full_disk(rng, yard=None, pages=None):
     return {"full disks": 1, "full disks that were refused": int(ending.code == 4)}
 
 
-def data_size():
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmData"))
-
-
 def little_memory(rng, yard=None, extra=None):
     """A command that may take some megabytes more than the program has already."""
     yard = yard or one(rng)
@@ -154,7 +145,9 @@ def little_memory(rng, yard=None, extra=None):
     place = yard._fresh()
 
     def bounded(begin):
-        size = data_size() + (extra << 20)
+        lines = Path("/proc/self/status").read_text().splitlines()
+        taken = next(int(line.split()[1]) for line in lines if line.startswith("VmData"))
+        size = (taken << 10) + (extra << 20)
         resource.setrlimit(resource.RLIMIT_DATA, (size, size))
         yard._work(place, begin)
 
@@ -177,15 +170,8 @@ def read_only(rng, yard=None):
     return {"read-only file systems": 1}
 
 
-INDEX, REINDEX = ("index", "data", "out/vault"), ("index", "out/vault", "--rebuild")
-PAIRS = {
-    "index and index, new": ("new", INDEX, INDEX),
-    "index and index": ("older", INDEX, INDEX),
-    "index and reindex": ("older", INDEX, REINDEX),
-    "reindex and reindex": ("older", REINDEX, REINDEX),
-    "index and search": ("older", INDEX, ("search", "out/vault", "jwt signing keys", "--json")),
-    "reindex and search": ("older", REINDEX, ("search", "out/vault", "jwt signing keys", "--json")),
-}
+PAIRS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+"""Of two commands: what they start from, and the words of both."""
 
 
 def begun(start):
@@ -262,7 +248,7 @@ def backwards(rng):
 def umask(rng):
     yard = one(rng)
     old = {path.relative_to(yard.start) for path in yard.start.rglob("*")}
-    place = outside(yard, UMASK)
+    place = outside(yard, "import os; os.umask(0o077); ")
     new = [path for path in (place / "out").rglob("*") if path.relative_to(place) not in old]
     open_to = [path.name for path in new if path.stat().st_mode & 0o077]
     right(not open_to, f"others may read {open_to}")

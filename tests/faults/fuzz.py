@@ -401,9 +401,8 @@ def _statement(rng, columns, folder):
     own = columns.get(table) or ["x"]
     words = {name: rng.choice(every) for name, every in known["words"].items()}
     words["body"] = words["body"].format(folder=folder)
-    words["column"] = rng.choice(
-        (rng.choice(own), "id" if "id" in own else own[0])
-    )  # what is sorted and joined by
+    # What is sorted and joined by.
+    words["column"] = rng.choice((rng.choice(own), "id" if "id" in own else own[0]))
     words |= {"value": rng.choice(known["values"]), "name": rng.choice((*tables, *known["names"]))}
     kinds = known["values in sound tables"]
     statement = rng.choice(kinds if rng.random() < 0.5 else [*kinds, *known["others"]])
@@ -504,16 +503,7 @@ def _asked_list():
 
 
 DATA = json.loads(Path(__file__).parents[1].joinpath("data", "fuzz.json").read_text(encoding="utf-8"))
-"""Seeds, and hostile pieces: a text, or [before, piece, how often, after]."""
-
-
-def _whole(piece):
-    if isinstance(piece, str):
-        return piece
-    before, repeated, times, after = piece
-    return str(before + repeated * times + after)
-
-
+"""Seeds, and hostile pieces, see `small.whole`."""
 STORES = Path(os.environ.get("STEELYARD_STORES") or Path(__file__).parents[3] / "shared" / "stores")
 PACKED = ("corpus.jsonl", "queries.jsonl")
 LOGS = ("log.jsonl", "log.jsonl.gz", "log.json")
@@ -631,9 +621,9 @@ def _weight_seeds():
 
 
 DEPTHS = tuple(DATA["depths of nesting"])
-HOSTILE_TEXT = tuple(map(_whole, DATA["text"]))
-WORDS_OF_ARRAYS = tuple(map(_whole, DATA["words of array headers"]))
-HOSTILE_JSON = tuple(map(_whole, (*DATA["json"], *map(json.dumps, STRATEGIES), *DATA["json behind"])))
+HOSTILE_TEXT = tuple(map(small.whole, DATA["text"]))
+WORDS_OF_ARRAYS = tuple(map(small.whole, DATA["words of array headers"]))
+HOSTILE_JSON = tuple(map(small.whole, (*DATA["json"], *map(json.dumps, STRATEGIES), *DATA["json behind"])))
 
 
 def _spoilt(rng, text, words):
@@ -890,7 +880,6 @@ TARGETS: dict[str, Target] = {
 class Tally:
     """What a run of one target did. `faults` maps where it broke to (message, inputs that do so)."""
 
-    count: int
     outcomes: Counter[str]
     faults: dict[str, tuple[str, int]]
 
@@ -918,7 +907,7 @@ def where(fault):
 
 
 def run(name, seed, count):
-    tally = Tally(count, Counter(), {})
+    tally = Tally(Counter(), {})
     world()
     for data in islice(inputs(name, seed), count):
         try:

@@ -132,16 +132,13 @@ def _child(work, ready, traced):
     except BaseException as error:
         # An interrupt that came before the program had its first line is no fault of the program.
         code = 99
-        if isinstance(error, KeyboardInterrupt) and not _inside(error, "main.py"):
+        passed = {Path(frame.filename).name for frame in traceback.extract_tb(error.__traceback__)}
+        if isinstance(error, KeyboardInterrupt) and "main.py" not in passed:
             code = 130
         else:
             traceback.print_exc()
     finally:
         os._exit(code)
-
-
-def _inside(error, name):
-    return any(Path(frame.filename).name == name for frame in traceback.extract_tb(error.__traceback__))
 
 
 def _ends_within(child, seconds):

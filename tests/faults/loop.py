@@ -56,18 +56,14 @@ def work(number, searches=SEARCHES):
         filters = Filters.of({"created_at": {"from": float(at)}}) if at % 10 == 0 else Filters()
         text = own.texts[at // len(own.searchers) % len(own.texts)]
         searcher.search(Query(text, filters=filters, asked_at=1.7e9 + at))
-    held = memory(), len(list(Path("/proc/self/fd").iterdir()))
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    held = pages * os.sysconf("SC_PAGE_SIZE") / 2**20, len(list(Path("/proc/self/fd").iterdir()))
     if own.held is None:
         own.held = held
     grown, files = (now - before for now, before in zip(held, own.held, strict=True))
     assert grown < MOST_GROWN, f"{grown:.0f} MB more than after the first piece"
     assert files <= 0, f"{files} more files are open than after the first piece"
     return {"searches": searches}
-
-
-def memory():
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 if __name__ == "__main__":

@@ -126,16 +126,8 @@ def work(number):
     return {"changes": ROUNDS * CHANGES, NAMES[number % len(NAMES)]: ROUNDS * CHANGES}
 
 
-COMMANDS = (
-    ("search", "VAULT", "heron pond", "--explain", "--json"),
-    ("search", "VAULT", "team=OTHER", "heron reed", "--json"),
-    ("search", "VAULT", "heron", "--filter", "superseded=false", "--json"),
-    ("vault", "context", "VAULT", "newt", "--json"),
-    ("vault", "list", "VAULT", "--json"),
-    ("vault", "list", "VAULT", "--filter", "superseded=false"),
-    ("vault", "get", "VAULT", "e1", "--json"),
-    ("vault", "get", "VAULT", "e99"),
-)
+COMMANDS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+"""Words, VAULT and OTHER in the place of paths."""
 
 
 def by_command(number):

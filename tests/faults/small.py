@@ -49,6 +49,14 @@ def sealed(record):
     return json.dumps({**bare, SEAL: hashed(bare)})
 
 
+def whole(piece):
+    """A text as it is, or of [before, piece, how often, after]."""
+    if isinstance(piece, str):
+        return piece
+    before, repeated, times, after = piece
+    return str(before + repeated * times + after)
+
+
 def answer(body, status="200 OK"):
     return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % (status.encode(), len(body)) + body
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import small
+from noninterference import Directions
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
@@ -36,17 +37,13 @@ OFTEN = (*["searches"] * 3, *["readings"] * 2, "changes", "names", "uris")
 SCOPES = ("", "cortex://", "cortex://session/", "cortex://session/../", "%", "_", "/", "cortex://user/../session")
 
 
-class Marked:
+class Marked(Directions):
     """A text's direction is that of its owner's mark; a query's is random, so that every entry is near some."""
 
     model, recipe = "marked", DOCUMENTED.reading.recipe
 
-    def embed(self, texts, kind="entry"):
-        rows = [np.random.default_rng(list(text.encode())).normal(size=4) for text in texts]
-        return np.array(rows, dtype=np.float32)
 
-    def warm(self):
-        return True
+MARKED = Marked(None)
 
 
 def one(rng, choices):
@@ -64,7 +61,7 @@ def memory(tenant, at):
 def fill(vault, tenant, ids):
     vault.upsert(memory(tenant, at) for at in ids)
     for layer in ("text", *LAYER_RECIPES):
-        embed_missing(vault, Marked(), space_of(Marked(), layer, DOCUMENTED.reading.recipe))
+        embed_missing(vault, MARKED, space_of(MARKED, layer, DOCUMENTED.reading.recipe))
 
 
 def owned(tenant, entries):
@@ -132,7 +129,7 @@ def work(number):
     done = {}
     with tempfile.TemporaryDirectory() as folder:
         vaults = {tenant: Vault(vault_of(folder, tenant), create=True) for tenant in tenants}
-        memories = {tenant: CortexMem(vault, Marked()) for tenant, vault in vaults.items()}
+        memories = {tenant: CortexMem(vault, MARKED) for tenant, vault in vaults.items()}
         for tenant, vault in vaults.items():
             fill(vault, tenant, range(int(rng.integers(1, 40))))
         for _ in range(CHECKS):

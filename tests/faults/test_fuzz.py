@@ -104,10 +104,8 @@ class TestBounds:
 
     def test_a_query_of_a_data_set_that_is_too_long_is_a_fault(self):
         folder = fuzz.world().dataset
-        for text, rule in (
-            ("token " * 1001, "has 1001 words, and may have 1000"),
-            ("\x01\x1f", "must not be empty"),
-        ):
+        rules = {"token " * 1001: "has 1001 words, and may have 1000", "\x01\x1f": "must not be empty"}
+        for text, rule in rules.items():
             line = json.dumps({"id": "q0", "text": text}).encode()
             with folder.changed(bytes([folder.names.index("queries.jsonl")]) + line) as path:
                 assert any(fault.rule == rule for fault in check(path).faults)
@@ -140,13 +138,10 @@ class TestFound:
         for row in lacking:
             json.dumps(plan.explain(row).to_json(), allow_nan=False)
 
-    @pytest.mark.parametrize(
-        ("read", "record"), [(read_entry, {"id": None}), (read_query, {"id": "q", "text": None})]
-    )
-    def test_null_is_no_value_of_a_required_field(self, read, record):
-        found, faults = read(record)
-        assert found is None
-        assert faults[0].rule == "is missing"
+    def test_null_is_no_value_of_a_required_field(self):
+        for read, record in ((read_entry, {"id": None}), (read_query, {"id": "q", "text": None})):
+            found, faults = read(record)
+            assert (found, faults[0].rule) == (None, "is missing")
 
     def test_a_spread_of_huge_values_does_not_overflow(self):
         inner = "weighted_sum(1000000*" * 30 + "fts" + ")" * 30

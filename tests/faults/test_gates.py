@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small import ATTACKS, answer, one_message, sealed, steelyard
+from small import ATTACKS, answer, one_message, sealed, steelyard, whole
+from tests.unit.tabled import tabled
 
 import steelyard.feedback as feedback
 from steelyard.base.errors import ConfigError, DataError, MachineError
@@ -79,14 +80,10 @@ class TestReading:
         assert "64 MB" in fault
         assert unpacked(gzip.compress(b"a\n") + gzip.compress(b"b\n") + b"\0" * 8) == b"a\nb\n"
 
-    @pytest.mark.parametrize(
-        ("size", "why"),
-        [("1", "set STEELYARD_LARGEST_FILE_MB"), ("2", ""), ("000000002", "")]
-        + [(size, f"{LIMIT} is not a whole number") for size in ("abc", "-1", "\u0661", "0000000002", "9" * 5000)],
-    )
+    @tabled
     def test_the_largest_file_can_be_set(self, tmp_path, monkeypatch, size, why):
         (tmp_path / "file").write_bytes(b"\n" * (2**20 + 1))
-        monkeypatch.setenv(LIMIT, size)
+        monkeypatch.setenv(LIMIT, whole(size))
         if why:
             with pytest.raises(OSError, match=why):
                 read_bytes(tmp_path / "file")
@@ -122,15 +119,14 @@ class TestWriting:
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-class TestStrictness:
-    def test_a_key_twice_is_a_fault_of_a_data_set_and_of_weights(self, folder, tmp_path):
-        (folder / "corpus.jsonl").write_text('{"id": "m1", "text": "a", "text": "b"}\n')
-        assert "duplicate key 'text'" in str(check(folder).faults[0])
-        path = tmp_path / "w.json"
-        find_system("fts").config().save(path)
-        path.write_text(path.read_text().replace('"limit"', '"limit": 3, "limit"', 1))
-        with pytest.raises(ConfigError, match="duplicate key 'limit'"):
-            SearchConfig.load(path)
+def test_a_key_twice_is_a_fault_of_a_data_set_and_of_weights(folder, tmp_path):
+    (folder / "corpus.jsonl").write_text('{"id": "m1", "text": "a", "text": "b"}\n')
+    assert "duplicate key 'text'" in str(check(folder).faults[0])
+    path = tmp_path / "w.json"
+    find_system("fts").config().save(path)
+    path.write_text(path.read_text().replace('"limit"', '"limit": 3, "limit"', 1))
+    with pytest.raises(ConfigError, match="duplicate key 'limit'"):
+        SearchConfig.load(path)
 
 
 class TestEnvironment:
@@ -165,22 +161,16 @@ class TestEnvironment:
             cache_folder({})
 
 
-class TestTerminal:
-    ODD = "e\x1b]0;owned\x07\u202e"
-
-    @pytest.mark.parametrize("words", [["search", "VAULT", "token", "--explain"], ["vault", "list", "VAULT"]])
-    def test_ids_titles_and_names_of_models_move_no_terminal(self, tmp_path, words):
-        path = tmp_path / "v.db"
-        with Vault(path, create=True) as vault:
-            vault.upsert([Entry(self.ODD, title=self.ODD, text="token")])
-            vault.ensure_index(find_system("echovault").reading.index)
-            settings = {"provider": "local", "base_url": "http://h", "model": self.ODD}
-            vault.save_model("m", "api", settings, {})
-        output = one_message(steelyard(*[str(path) if word == "VAULT" else word for word in words]), 0)
-        assert "\\x1b" in output
-
-        one_message(steelyard("search", "x", "y", "--system", self.ODD), 2)
-        one_message(steelyard(f"--{self.ODD}"), 2)
+def test_ids_titles_and_names_of_models_move_no_terminal(tmp_path):
+    path, odd = tmp_path / "v.db", "e\x1b]0;owned\x07\u202e"
+    with Vault(path, create=True) as vault:
+        vault.upsert([Entry(odd, title=odd, text="token")])
+        vault.ensure_index(find_system("echovault").reading.index)
+        vault.save_model("m", "api", {"provider": "local", "base_url": "http://h", "model": odd}, {})
+    for words in (["search", path, "token", "--explain"], ["vault", "list", path]):
+        assert "\\x1b" in one_message(steelyard(*words), 0)
+    for words in (["search", "x", "y", "--system", odd], [f"--{odd}"]):
+        one_message(steelyard(*words), 2)
 
 
 SOCKETS = """
@@ -279,19 +269,9 @@ class TestKeys:
 
 
 class TestAnEndpoint:
-    @pytest.mark.parametrize(
-        "body",
-        [
-            b"[" + b",".join([b"[]"] * 300_000) + b"]",
-            b"[" + b",".join([b"1"] * 300_000) + b"]",
-            b'["' + b"a" * 20_000 + b'"]',
-            b'["\\ud800"]',
-            b"[" * 100_000,
-        ],
-        ids=["lists", "ids", "a long id", "half a pair", "deep"],
-    )
+    @tabled
     def test_too_much_is_refused_before_it_is_searched(self, serve, body):
-        url, _ = serve(lambda _: (answer(body), True))
+        url, _ = serve(lambda _: (answer(whole(body).encode()), True))
         with pytest.raises(DataError, match=r"too many parts|longer than|not Unicode|nested too deep"):
             HttpSearch(url).ask(Query("t", id="q1"), 10)
 
@@ -357,17 +337,14 @@ class TestALog:
             assert not any(feedback._lines_with(path, b"x"))
         assert not (tmp_path / "nowhere").exists()
 
-    @pytest.mark.parametrize(
-        "begin",
-        [b"SQLite format 3\0", b'{\n  "system": "bm25"\n}\n', gzip.compress(b"{}", mtime=0), b'{"id":"m1"}\n'],
-        ids=["vault", "weights", "compressed", "corpus"],
-    )
-    def test_is_not_appended_to_what_is_no_log(self, tmp_path, begin):
-        path = tmp_path / "memory.db"
-        path.write_bytes(begin)
-        with pytest.raises(ConfigError, match=r"memory.db'? is no"):
-            feedback.append(path, [{"a": 1}])
-        assert path.read_bytes() == begin
+    def test_is_not_appended_to_what_is_no_log(self, tmp_path):
+        """A vault, weights, a compressed file, a corpus."""
+        path, weights = tmp_path / "memory.db", b'{\n  "system": "bm25"\n}\n'
+        for begin in (b"SQLite format 3\0", weights, gzip.compress(b"{}", mtime=0), b'{"id":"m1"}\n'):
+            path.write_bytes(begin)
+            with pytest.raises(ConfigError, match=r"memory.db'? is no"):
+                feedback.append(path, [{"a": 1}])
+            assert path.read_bytes() == begin
 
     def test_a_foreign_lock_is_waited_for_and_then_named(self, log, monkeypatch):
         monkeypatch.setattr(feedback, "LOCK_SECONDS", 0.05)
@@ -460,10 +437,7 @@ class TestCompressed:
         assert list(lines(tmp_path / "a.gz", 10)) == [(1, b"one"), (4, b"longer than"), (6, b"end")]
 
 
-@pytest.mark.parametrize(
-    ("ids", "query", "counted"),
-    [*((ids, "x", False) for ids in (7, {"a": 1}, "abc", True)), (["a"], "\ud800", True)],
-)
+@tabled
 def test_odd_lines_of_ubi_are_left_out(tmp_path, ids, query, counted):
     line, faults = {"query_id": "1", "user_query": query, "query_response_hit_ids": ids}, Counter()
     (tmp_path / "u").write_text(json.dumps(line))

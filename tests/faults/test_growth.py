@@ -86,14 +86,6 @@ AT_ONCE = ("a model",)
 """Calls of C, whatever the size. Of all others more is counted for more: none refuses before it reads."""
 
 
-def grows(make, read, least=1.1):
-    """The operations of reading twice as much are at most 2.5 times as many, and at least so many times."""
-    small, large = make(SIZE), make(2 * SIZE)
-    operations(lambda: read(small))  # what is imported and cached at first
-    one, two = operations(lambda: read(small)), operations(lambda: read(large))
-    assert 0 < least * one <= two < 2.5 * one, (one, two)
-
-
 def named(n):
     return {f"k{at}": at for at in range(n)}
 
@@ -207,6 +199,10 @@ def stored(entries):
     return make
 
 
+def memories(of):
+    return lambda n: {"session/s/a.md": "token"} | {written(of, at): "token" for at in range(n)}
+
+
 def texts(group, kind, read):
     """The rows of a group; those of a folder begin with the name of their file."""
     for name, own in DATA[group].items():
@@ -215,7 +211,6 @@ def texts(group, kind, read):
         yield f"{group}, {name}", (kind, make, read)
 
 
-FEW = {"session/s/a.md": "token"}
 CASES = {
     **dict(texts("set", "set", check)),
     **dict(texts("json", "text", STRICT_JSON.decode)),
@@ -228,14 +223,7 @@ CASES = {
     **dict(texts("store", "folder", lambda path: load_store(next(path.iterdir())))),
     **{f"weights, {name}": ("file", weights(*own), SearchConfig.load) for name, own in DATA["weights"].items()},
     **{f"database, {name}": ("place", database(*own), load_store) for name, own in DATA["database"].items()},
-    **{
-        f"memories, {what}": (
-            "folder",
-            lambda n, of=of: FEW | {written(of, at): "token" for at in range(n)},
-            open_dataset,
-        )
-        for what, (of,) in DATA["memories"].items()
-    },
+    **{f"memories, {what}": ("folder", memories(*own), open_dataset) for what, own in DATA["memories"].items()},
     **{
         f"what followed, {what}": ("text", make, lambda events: list(search_outcomes(events, Corpus(ENTRIES))))
         for what, make in SESSIONS.items()
@@ -246,11 +234,7 @@ CASES = {
     "results": ("file", results, load_result),
     "a recording": ("folder", recording, load_recording),
     "vault, entries": ("place", stored(lambda n: [Entry(f"e{at}", "token") for at in range(n)]), read_vault),
-    "vault, unknown fields": (
-        "place",
-        stored(lambda n: [Entry("e", "token", extra={name: [name] for name in named(n)})]),
-        read_vault,
-    ),
+    "vault, more fields": ("place", stored(lambda n: [Entry("e", extra={k: [k] for k in named(n)})]), read_vault),
     "a model": ("text", model, LsaEmbedder.from_arrays),
     "folders": ("folder", projects, lambda path: list(homes({"BASIC_MEMORY_CONFIG_DIR": str(path)}))),
     "gzip, members": ("text", lambda n: gzip.compress(b"a") * n, unpacked),
@@ -280,8 +264,12 @@ def laid(place, kind, make, n):
 
 @pytest.mark.parametrize("what", CASES)
 def test_a_reader_takes_time_in_proportion(tmp_path, what):
+    """The operations of reading twice as much are at most 2.5 times as many, and at least 1.1 times."""
     kind, make, read = CASES[what]
-    grows(lambda n: laid(tmp_path, kind, make, n), read, 1 if what in AT_ONCE else 1.1)
+    once, twice = (laid(tmp_path, kind, make, n) for n in (SIZE, 2 * SIZE))
+    operations(lambda: read(once))  # what is imported and cached at first
+    one, two = operations(lambda: read(once)), operations(lambda: read(twice))
+    assert 0 < (1 if what in AT_ONCE else 1.1) * one <= two < 2.5 * one, (one, two)
 
 
 @pytest.mark.parametrize("named", [0, 100])
@@ -348,24 +336,15 @@ def test_a_reader_ends(tmp_path, what):
         assert ended(OF_TEXTS[reader], text) == 0
 
 
-@pytest.mark.parametrize(("line", "title"), ATTACKS["headings"])
-def test_headings(line, title):
-    """By CommonMark 4.2 (ATX headings), but for a heading of marks alone, which keeps one as its name."""
-    assert heading_of(line) == title
-
-
-@pytest.mark.parametrize(("link", "names"), ATTACKS["links"])
-def test_links(tmp_path, link, names):
-    (tmp_path / "a.md").write_text(link)
-    assert read_note(ForeignStore(tmp_path), "a.md").links == tuple(names)
-
-
-@pytest.mark.parametrize(("line", "content", "context"), ATTACKS["observations"])
-def test_observations(line, content, context):
-    found = markdown._observation(line)
-    assert (found["content"], found["context"]) == (content, context)
-
-
-@pytest.mark.parametrize(("text", "left"), ATTACKS["remarks"])
-def test_a_remark_at_the_end(text, left):
-    assert _without_footer(text) == left
+def test_headings_links_observations_and_remarks_at_the_end(tmp_path):
+    """Headings by CommonMark 4.2 (ATX), but for one of marks alone, which keeps one as its name."""
+    for line, title in ATTACKS["headings"]:
+        assert heading_of(line) == title
+    for link, names in ATTACKS["links"]:
+        (tmp_path / "a.md").write_text(link)
+        assert read_note(ForeignStore(tmp_path), "a.md").links == tuple(names)
+    for line, content, context in ATTACKS["observations"]:
+        found = markdown._observation(line)
+        assert (found["content"], found["context"]) == (content, context)
+    for text, left in ATTACKS["remarks"]:
+        assert _without_footer(text) == left

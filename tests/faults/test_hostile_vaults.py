@@ -32,11 +32,6 @@ def path(tmp_path):
     return make(tmp_path / "stranger.db")
 
 
-@pytest.fixture
-def other(tmp_path):
-    return make(tmp_path / "mine.db")
-
-
 def make(path):
     with Vault(path, create=True) as vault:
         vault.upsert([Entry("a", text="token", created_at=1.0), Entry("b", text="other token")])
@@ -53,7 +48,8 @@ def tamper(path, *statements):
 
 
 class TestSqlOfTheFile:
-    def test_a_space_that_is_sql_runs_nowhere(self, path, other, tmp_path):
+    def test_a_space_that_is_sql_runs_nowhere(self, path, tmp_path):
+        other = make(tmp_path / "mine.db")
         wish = (
             f"1 WHERE embedding MATCH ? AND k = ?) SELECT 'x', 0.5, 1 FROM near; COMMIT; ATTACH '{other}' AS o; "
             f"DELETE FROM o.entries; VACUUM INTO '{tmp_path / 'written'}'; BEGIN; --"
@@ -104,17 +100,15 @@ class TestTheConnection:
             vault._db.run("SELECT 1; DELETE FROM entries")
         assert vault.count() == 2
 
-    def test_a_statement_that_never_ends_is_broken_off(self, vault):
-        """Its budget goes by the size of the file: 50 million steps and 50 a byte."""
-        join = " JOIN ".join(f"json_each('[{','.join('1' * 90)}]') t{at}" for at in range(6))
-        with pytest.raises(VaultError, match="is damaged"):
-            vault._db.run(f"SELECT count(*) FROM {join}")
+    @pytest.mark.parametrize(("tables", "tick"), [(6, 0), (3, 40)])
+    def test_a_statement_of_many_or_slow_steps_is_broken_off(self, vault, monkeypatch, tables, tick):
+        """Its budget goes by the size of the file: 50 million steps and 50 a byte, 60 seconds and one a megabyte.
 
-    def test_a_statement_of_few_and_slow_steps_is_broken_off(self, vault, monkeypatch):
-        """By the clock: 60 seconds and one a megabyte. Here each look at the clock finds 40 seconds gone."""
-        ticks = itertools.count(0, 40)
+        The first finds no time gone, and the second 40 seconds at each look at the clock.
+        """
+        ticks = itertools.count(0, tick)
         monkeypatch.setattr(guard, "monotonic", lambda: float(next(ticks)))
-        join = " JOIN ".join(f"json_each('[{','.join('1' * 90)}]') t{at}" for at in range(3))
+        join = " JOIN ".join(f"json_each('[{','.join('1' * 90)}]') t{at}" for at in range(tables))
         with pytest.raises(VaultError, match="is damaged"):
             vault._db.run(f"SELECT count(*) FROM {join}")
 
@@ -201,32 +195,13 @@ BOOKKEEPING = {**DATA["odd values"], "a huge revision": f"UPDATE meta SET value 
 @pytest.mark.parametrize("odd", BOOKKEEPING)
 def test_odd_values_end_in_one_message(path, odd):
     tamper(path, BOOKKEEPING[odd])
-    for words in (
-        ["search", path, "token"],
-        ["search", path, "token", "--system", "soleri", "--explain"],
-        ["vault", "list", path],
-        ["vault", "context", path, "token"],
-        ["vault", "get", path, "a"],
-        ["search", path, f"team={path}", "token", "--system", "soleri"],
-        ["vault", "list", path, "--json"],
-    ):
-        outcome = steelyard(*words)
+    for line in DATA["reads"]:
+        outcome = steelyard(*(word.format(path=path) for word in line.split()))
         assert outcome.exit_code in (0, 2)
         assert outcome.output.replace("\n", "").isprintable()
 
 
 HOSTILE = [*ATTACKS["hostile words"], "token " * 200, "x" * 100_000]
-
-
-@pytest.fixture
-def place(tmp_path):
-    return tmp_path / "memory.vault"
-
-
-@pytest.fixture
-def vault():
-    with Vault(":memory:") as store:
-        yield store
 
 
 def older(version):
@@ -251,6 +226,10 @@ NO_VAULTS = {
 
 
 class TestOpening:
+    @pytest.fixture
+    def place(self, tmp_path):
+        return tmp_path / "memory.vault"
+
     def test_a_missing_file_is_not_made(self, place):
         with pytest.raises(VaultError, match=r"vault at .*memory.vault.*steelyard"):
             Vault(place)
@@ -278,19 +257,21 @@ class TestOpening:
                 assert store.count() == at + 1
 
 
-def test_vectors_of_unequal_count_write_nothing(vault):
-    vault.upsert([Entry("a"), Entry("b")])
-    with pytest.raises(ValueError, match="zip"):
-        vault.put_vectors(SPACE, ["a", "b"], np.ones((1, 2), dtype=np.float32))
-    assert vault.spaces() == []
+def test_vectors_of_unequal_count_write_nothing():
+    with Vault(":memory:") as vault:
+        vault.upsert([Entry("a"), Entry("b")])
+        with pytest.raises(ValueError, match="zip"):
+            vault.put_vectors(SPACE, ["a", "b"], np.ones((1, 2), dtype=np.float32))
+        assert vault.spaces() == []
 
 
 class TestHostileWords:
     @pytest.fixture
-    def store(self, vault):
-        pairs = enumerate(HOSTILE)
-        vault.upsert([Entry(f"e{at}", title=text[:50], text=text, tags=(text[:9],)) for at, text in pairs])
-        return vault
+    def store(self):
+        with Vault(":memory:") as vault:
+            pairs = enumerate(HOSTILE)
+            vault.upsert([Entry(f"e{at}", title=text[:50], text=text, tags=(text[:9],)) for at, text in pairs])
+            yield vault
 
     @pytest.mark.parametrize("system", ["fts", "bm25", "echovault", "plain"])
     def test_every_hostile_query_is_answered_and_what_says_nothing_never_fails(self, store, system):

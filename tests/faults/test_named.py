@@ -23,9 +23,8 @@ ORIGIN = ("--install", f"git+https://git.example.org/a/b.git@{'1f' * 20}")
 
 @pytest.fixture
 def heard(serve):
-    """What a server on the loopback address was asked, and its address."""
-    url, asked = serve(lambda _: (small.answer(b'["m1"]'), True))
-    return asked, url
+    """The URL of a server on the loopback address, and what it was asked."""
+    return serve(lambda _: (small.answer(b'["m1"]'), True))
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ ASKING = small.ATTACKS["who asks or runs"]
 class TestADataSet:
     @pytest.mark.parametrize("at", range(len(ASKING) + 7))
     def test_names_nothing_that_asks_or_runs_or_lies_elsewhere(self, folder, heard, at):
-        paths, url = heard
+        url, paths = heard
         name = [*(one.replace("URL", url) for one in ASKING), *outside(folder)][at]
         (folder / "dataset.json").write_text(json.dumps({"name": "small", "system": name}))
 
@@ -100,7 +99,7 @@ class TestABaseline:
         return folder.parent / "reports" / "baseline.json"
 
     def test_names_nobody_to_ask(self, folder, baseline, heard):
-        paths, url = heard
+        url, paths = heard
         for kind in ("endpoint", "run", "weights", "system", "strategy", "function", "python"):
             resealed(baseline, kind=kind, written=url)
             for words in (["gate", folder], ["gate", folder, "--update", "--reason", "y"]):
@@ -144,7 +143,7 @@ class TestABaseline:
         assert "there is no file" in steelyard(*words).output
 
     def test_an_endpoint_is_named_again_on_the_command_line_and_in_the_workflow(self, folder, heard):
-        paths, url = heard
+        url, paths = heard
         outcome = steelyard("init", folder, "--current", f"{url}&api_key=0123456789")
         assert (outcome.exit_code, "0123456789" in outcome.output) == (2, False)
         assert not Path(".github").exists()  # a key is written into no workflow
@@ -200,6 +199,6 @@ class TestInit:
 
 def test_python_may_still_name_anything(folder, heard):
     data = sy.load(folder)
-    assert data.compare(["bm25", heard[1]]).result.rows[1].kind == "lists"
+    assert data.compare(["bm25", heard[0]]).result.rows[1].kind == "lists"
     with pytest.raises(ConfigError):
-        Naming("x", folder).contender(heard[1])
+        Naming("x", folder).contender(heard[0])

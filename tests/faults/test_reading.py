@@ -1,5 +1,6 @@
 """Reading a vault changes no byte of it, whatever is asked, and also beside what a killed writer left."""
 
+import json
 import os
 import shutil
 import signal
@@ -19,15 +20,7 @@ from steelyard_eval.vaults import index_dataset
 
 READS = {
     **{f"search by {name}": ("search", "VAULT", "token cache", "--system", name) for name in SYSTEMS},
-    "search and explain": ("search", "VAULT", "token", "--explain", "--json"),
-    "search with a filter": ("search", "VAULT", "token", "--filter", "project=api"),
-    "search in a scope": ("search", "VAULT", "token", "--scope", "project=api"),
-    "search several": ("search", "VAULT", "other=VAULT", "token", "--system", "soleri"),
-    "search with a log": ("search", "VAULT", "token", "--log", "LOG"),
-    "get": ("vault", "get", "VAULT", "ID"),
-    "list": ("vault", "list", "VAULT"),
-    "context": ("vault", "context", "VAULT", "token"),
-    "doctor": ("doctor", "VAULT"),
+    **json.loads(Path(__file__).with_suffix(".json").read_text("utf-8")),
 }
 
 
@@ -68,18 +61,14 @@ def test_a_command_that_reads_changes_no_byte(path, starter, tmp_path, name):
     assert files(path) == before
 
 
-def killed_writer(path):
-    """What a writer committed and had no time to move from the log to the file."""
+def test_what_a_killed_writer_left_is_read_and_stays_where_it_is(path):
+    """It was committed, and there was no time to move it from the log to the file."""
     child = os.fork()
     if not child:
         vault = Vault(path)
         vault.upsert([Entry("late", text="a token that was written last")])
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
-
-
-def test_what_a_killed_writer_left_is_read_and_stays_where_it_is(path):
-    killed_writer(path)
     before = files(path)
     assert before["memory.db-wal"]
     outcome = small.steelyard("search", path, "token written last")

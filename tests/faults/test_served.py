@@ -70,19 +70,15 @@ class Raw:
         self.back.close()
 
 
-ODD = (
-    *(None, True, 0, -1, 1e308, 10**30, "", " ", "\x00", "\u202e", "é" * 50, "x" * 20_000, "\ud800", "a\nb"),
-    *([], {}, [[]], {"": {}}, ["x"] * 1000, {"query": QUERY}, "'; DROP TABLE entries;--", "../../etc/passwd"),
-)
-TOOLS = ("memory_search", "memory_get", "memory_feedback", "memory_save", "")
-METHODS = ["tools/call", "tools/list", "initialize", "ping", "resources/list", "notifications/cancelled", "x/y"]
+NONSENSE = ATTACKS["nonsense"]
+ODD = (*NONSENSE["values"], "é" * 50, "x" * 20_000, ["x"] * 1000)
 
 
 def nonsense(draw):
-    names = ("query", "limit", "filters", "tags", "mode", "ids", "query_id", "id", "action", "odd")
-    arguments = {draw.choice(names): draw.choice(ODD) for _ in range(draw.randrange(4))}
-    params = draw.choice([{"name": draw.choice(TOOLS), "arguments": arguments}, draw.choice(ODD)])
-    message = {"jsonrpc": "2.0", "id": draw.randrange(10**6), "method": draw.choice(METHODS), "params": params}
+    arguments = {draw.choice(NONSENSE["arguments"]): draw.choice(ODD) for _ in range(draw.randrange(4))}
+    params = draw.choice([{"name": draw.choice(NONSENSE["tools"]), "arguments": arguments}, draw.choice(ODD)])
+    method = draw.choice(NONSENSE["methods"])
+    message = {"jsonrpc": "2.0", "id": draw.randrange(10**6), "method": method, "params": params}
     message |= {draw.choice(tuple(message)): draw.choice(ODD)} if draw.random() < 0.3 else {}
     line = json.dumps([message] if draw.random() < 0.05 else message).encode()
     kind = draw.random()

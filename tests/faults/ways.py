@@ -11,12 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "engine" / "steelyard", ROOT / "eval" / "steelyard_eval")
 KNOWN = json.loads(Path(__file__).with_name("ways.json").read_text("utf-8"))
 """What leads in, kind by kind: dotted names, and methods of anything."""
-NO_READERS = (
-    *("write_text", "write_texts", "write_bytes", "backup_path", "regular_target", "draft", "lock"),
-    *("remove_drafts", "canonical", "compact", "is_deep", "MAX_NESTING", "LONGEST_INTEGER", "cache_folder"),
-)
+KINDS = dict.fromkeys(KNOWN["no readers"])
 """What base.files has beside readers: every other name of it counts, and so does the module as a whole."""
-KINDS = {f"steelyard.base.files.{name}": None for name in NO_READERS} | {"apsw.unicode": None}
 KINDS |= {name: kind for kind, names in KNOWN["names"].items() for name in names}
 METHODS = {name: kind for kind, names in KNOWN["methods"].items() for name in names}
 """Calls of anything by these names, but of a class of ours (`Workspace.open`) or of a package's own data."""

@@ -55,7 +55,7 @@ PRELOADED = "numpy scipy.stats scipy.sparse sklearn.decomposition pandas matplot
 """Libraries that every fork inherits, because importing them costs more than most tests."""
 KINDS = "unit", "golden", "contracts", "parity", "faults"
 """Folders of the tests that mutants meet; the browser and the benchmarks run no code that these leave out."""
-EQUIVALENT = Path(__file__).with_name("equivalent.json")
+EQUIVALENT = json.loads(Path(__file__).with_name("equivalent.json").read_text())
 
 PAIRS = ("Lt LtE", "Gt GtE", "Eq NotEq", "Is IsNot", "In NotIn", "Add Sub", "Mult Div", "And Or")
 PAIRED = [[getattr(ast, name) for name in pair.split()] for pair in PAIRS]
@@ -187,18 +187,25 @@ class Switches:
         return number == self.on
 
 
-class Meeting:
-    """The plugin that lets the living mutants of a sample meet the tests that pytest collected."""
+class Watching:
+    """The plugin that knows what failed, and how long each test took."""
 
-    def __init__(self, state, mutants, until):
-        self.state, self.mutants, self.until = state, mutants, until
-        self.switches = Switches()
+    def __init__(self):
         self.seconds, self.failed = Counter(), []
 
     def pytest_runtest_logreport(self, report):
         self.seconds[report.nodeid] += report.duration
         if report.failed:
             self.failed.append(report.nodeid)
+
+
+class Meeting(Watching):
+    """The plugin that lets the living mutants of a sample meet the tests that pytest collected."""
+
+    def __init__(self, state, mutants, until):
+        super().__init__()
+        self.state, self.mutants, self.until = state, mutants, until
+        self.switches = Switches()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
@@ -303,19 +310,15 @@ def pytested(folder, chosen, plugin, *options):
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
     os.chdir(folder)
-    os.environ |= surroundings(folder)
+    # The copy's packages, shared recordings and stores, few examples a property.
+    here = f"{folder / 'engine'}:{folder / 'eval'}"
+    shared = {f"STEELYARD_{name.upper()}": str(ROOT.parent / "shared" / name) for name in ("oracles", "stores")}
+    data = {"STEELYARD_DATA": str(folder / "none"), "STEELYARD_EXAMPLES": "10", **shared, **os.environ}
+    os.environ |= data | {"PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1"}
     sys.path[:0] = os.environ["PYTHONPATH"].split(":")
     sys.dont_write_bytecode = True
     words = ["-q", "-p", "no:cacheprovider", "--no-header", "-m", "not nightly", *options, *chosen]
     return int(pytest.main(words, plugins=[plugin] if plugin else []))
-
-
-def surroundings(folder):
-    """The environment of the tests: the copy's packages, shared recordings and stores, few examples a property."""
-    here = f"{folder / 'engine'}:{folder / 'eval'}"
-    shared = {f"STEELYARD_{name.upper()}": str(ROOT.parent / "shared" / name) for name in ("oracles", "stores")}
-    data = {"STEELYARD_DATA": str(folder / "none"), "STEELYARD_EXAMPLES": "10", **shared, **os.environ}
-    return {**data, "PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def written(one, folder, state):
@@ -343,15 +346,6 @@ def written(one, folder, state):
         if ended is None or ended["code"] not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             one["killed"] = next(iter((ended or {"failed": []})["failed"]), f"no end, or no start, of {file}")
             return
-
-
-class Watching:
-    def __init__(self):
-        self.failed = []
-
-    def pytest_runtest_logreport(self, report):
-        if report.failed:
-            self.failed.append(report.nodeid)
 
 
 def _watched(folder, file, *options):
@@ -422,14 +416,9 @@ def with_switches(folder, state, until):
     return json.loads((STATES / f"mutants-{state['seed']}.json").read_text())
 
 
-@cache
-def equivalents():
-    return json.loads(EQUIVALENT.read_text())
-
-
 def is_equivalent(one):
     """Whether it changes nothing, as equivalent.json says: no test need meet it."""
-    return any(k["place"] == one["place"] and k.get("line", one["line"]) == one["line"] for k in equivalents())
+    return any(k["place"] == one["place"] and k.get("line", one["line"]) == one["line"] for k in EQUIVALENT)
 
 
 def told(state):
@@ -445,9 +434,7 @@ def told(state):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--minutes", type=float, default=30.0, help="how long to work; it goes on where it stopped"
-    )
+    parser.add_argument("--minutes", type=float, default=30.0, help="of work; it goes on where it stopped")
     parser.add_argument("--goal", type=int, default=200, help="mutants of the sample")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fresh", action="store_true", help="forget what was done before")
