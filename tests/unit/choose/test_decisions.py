@@ -130,12 +130,6 @@ class World:
         return decided
 
 
-def one_less(qrels):
-    """Every way to leave one label out: the query, and its labels without it."""
-    ways = ((query, entry) for query, row in qrels.items() for entry in row)
-    return [(query, {e: grade for e, grade in qrels[query].items() if e != entry}) for query, entry in ways]
-
-
 def plain(text):
     """What a face says, without its markup and its line breaks."""
     text = html.unescape(re.sub(r"<style.*?</style>|<script.*?</script>|<[^>]*>", "", text, flags=re.DOTALL))
@@ -170,10 +164,8 @@ def check_faces(decided, folder, monkeypatch):
     monkeypatch.setenv("STEELYARD_RUNS", "on")
     (folder / "dataset.json").write_text("{}")
     saved_runs.keep(dataset, result)
-    run, means = (
-        saved_runs.load_runs(dataset)[-1].facts,
-        {row.label: row.means["nDCG@10"].mean for row in result.rows},
-    )
+    run = saved_runs.load_runs(dataset)[-1].facts
+    means = {row.label: row.means["nDCG@10"].mean for row in result.rows}
     assert (run.verdict, run.baseline, run.labels_needed) == (verdict, result.provenance.baseline, decision.more)
     assert {row.label: row.mean for row in run.rows} == means
 
@@ -189,7 +181,9 @@ def test_one_label_never_turns_keep_and_ship_and_every_face_says_the_same(count,
             world = worlds[corpus, current] = World(dataset, current)
         rng = np.random.default_rng([7, seed])
         qrels = world.labels(rng)
-        changed = one_less(qrels)
+        # every way to leave one label out: the query, and its labels without it
+        ways = ((query, entry) for query, row in qrels.items() for entry in row)
+        changed = [(query, {e: g for e, g in qrels[query].items() if e != entry}) for query, entry in ways]
         decided = world.decisions(qrels, changed)
         whole = decided()
         verdict = whole.ruling.verdict
@@ -253,11 +247,8 @@ class TestModelLabels:
         groups = {query.group or query.id for query in queries if query.id not in few.qrels}
         groups -= {query.group for query in queries if query.id in few.qrels}
         (said,) = [said for said in both.notices if said.key == "model_labels"]
-        assert (said.facts["both"], said.facts["others"], said.facts["unrelated"]) == (
-            LABELLED,
-            len(groups),
-            False,
-        )
+        told = ("both", "others", "unrelated")
+        assert [said.facts[name] for name in told] == [LABELLED, len(groups), False]
         assert "weighted kappa 1.00 [1.00, 1.00]" in said.facts["text"].lower()
         assert said.facts["worth"] > LABELLED
         assert both.provenance.command[-2:] == ["--model-labels", str(file)]
@@ -289,12 +280,8 @@ class TestModelLabels:
         with pytest.raises(ConfigError, match="has no judgments"):
             model_labels(tmp_path / "none.jsonl", few)
         file = written(tmp_path / "model.jsonl", few, lambda grade, rng: grade)
-
-        def lists(query):
-            return [few.entries[0].id]
-
         with pytest.raises(ConfigError, match="configuration as --current"):
-            recommend(few, lists, timed=False, model_labels=model_labels(file, few))
+            recommend(few, lambda query: [few.entries[0].id], timed=False, model_labels=model_labels(file, few))
 
     def test_a_branch_that_other_queries_alone_reach_keeps_its_weights(self, dataset):
         """fts finds enough for the one query, so `then` is never asked; for the other it finds too little."""
@@ -303,17 +290,14 @@ class TestModelLabels:
         few = replace(dataset.queries[1], text="QueuePool")
         config = find_system("plain").config(10, source.model)
         text = "tiered(fts, min_results=12, then=weighted_sum(0.3*bm25, 0.7*vector, normalize=max))"
-        start = StartingPoint.around(
-            Contender("own", config.with_strategy(parse_strategy(text)), "strategy"), source
-        )
+        own = Contender("own", config.with_strategy(parse_strategy(text)), "strategy")
+        start = StartingPoint.around(own, source)
         qrels = {query.id: {entry.id: 1 for entry in dataset.entries[::3]} for query in (many, few)}
         laid = laid_out(source, (many,), [start], qrels)
         moved = replace(laid, recordings=record_all(source, (many, few), [start], qrels))
-        values = moved.again(NDCG)
-        block = laid.grid.blocks[0]
-        known = moved.recorded(block.config)
-        table, judgments = known.table, known.judgments
-        own = replay(table, block.config).metrics(judgments, [NDCG])[NDCG]
+        values, config = moved.again(NDCG), laid.grid.blocks[0].config
+        known = moved.recorded(config)
+        own = replay(known.table, config).metrics(known.judgments, [NDCG])[NDCG]
         assert values.shape == (len(laid.grid), 2)
         assert values[0] == pytest.approx(own, abs=1e-6)
         assert own[1] > 0
@@ -330,12 +314,10 @@ def space(dataset):
 @pytest.fixture(scope="module")
 def case(space):
     """Everything laid out once, against echovault, which few targets express."""
-    source, measures = Source.live(space), parse_measures(["nDCG@10", *METRICS])
-    queries = [query for query in space.dataset.queries if query.id in space.dataset.qrels]
+    source, queries = Source.live(space), judged(space.dataset, space.dataset.queries)
     used = read_current("echovault", 10, source)
-    tried = starts(source, queries, 10, used.label, used.config)
-    laid = build_candidates(record_all(source, queries, tried), tried, LabelScorer(measures[0]))
-    return Choice(source, queries, measures, laid, of_config(used, laid, measures), 10)
+    laid = laid_out(source, queries, starts(source, queries, 10, used.label, used.config))
+    return Choice(source, queries, MEASURES, laid, of_config(used, laid, MEASURES), 10)
 
 
 class TestRestrictions:
@@ -355,9 +337,7 @@ class TestRestrictions:
         own = case.restricted(Restriction("cortex_mem"))
         decided = decide(own)
         result, _ = result_of(decided, leaderboard(decided))
-        said = (
-            result.answer.because[0] if result.answer.because[0].key == "restricted" else result.answer.because[1]
-        )
+        said = next(one for one in result.answer.because if one.key == "restricted")
         cost = said.facts["without"] - said.facts["within"]
         assert said.facts["kept"] < said.facts["of"] == len(case.candidates.grid)
         assert said.facts["cost"] == pytest.approx(cost, abs=1e-12)
@@ -391,11 +371,9 @@ class TestRestrictions:
         assert restriction_cost(decide(own)).facts["ms"] == "5"
         with pytest.raises(ConfigError, match="allow more"):
             case.restricted(Restriction(latency=1))
-        over = replace(
-            case, source=Source(space.dataset, table=case.candidates.recordings[0].table, folder=starter())
-        )
+        source = Source(space.dataset, table=case.candidates.recordings[0].table, folder=starter())
         with pytest.raises(ConfigError, match="leave --latency out"):
-            over.restricted(Restriction(latency=5))
+            replace(case, source=source).restricted(Restriction(latency=5))
 
     @tabled
     def test_wrong_restrictions_are_refused_before_anything_runs(self, name, value, said):

@@ -298,11 +298,10 @@ def answer(small, current, **options):
 class TestParts:
     def test_two_labelled_queries_are_the_fewest_that_decide_anything(self, small):
         few = [query for query in small.dataset.queries if any(small.dataset.qrels.get(query.id, {}).values())]
-        two, one = (replace(small, dataset=replace(small.dataset, queries=tuple(few[:n]))) for n in (2, 1))
-        assert answer(two, "bm25").decision.bound is not None
-        assert answer(one, "bm25").answer.facts["unmeasured"]
-        none = replace(small, dataset=replace(small.dataset, queries=()))
-        assert answer(none, "bm25").answer.facts["unmeasured"]
+        sets = (replace(small.dataset, queries=tuple(few[:count])) for count in range(3))
+        none, one, two = (answer(replace(small, dataset=own), "bm25") for own in sets)
+        assert two.decision.bound is not None
+        assert none.answer.facts["unmeasured"] and one.answer.facts["unmeasured"]
 
     def test_of_two_units_each_is_judged_by_a_choice_on_the_other_and_one_alone_by_none(self):
         gains = np.array([[0.5, 0.4, 0.1, 0.2], [0.1, 0.2, 0.5, 0.4]])  # each candidate is better on one unit
@@ -319,11 +318,11 @@ class TestParts:
             for e in small.dataset.entries
         )
         bare = Workspace.open(replace(small.dataset, entries=entries), "lsa")
-        there = available(Source.live(bare), bare.dataset.queries, Setting(10, "lsa"))
+        source, queries = Source.live(bare), bare.dataset.queries
+        there = available(source, queries, Setting(10, "lsa"))
         assert set(there.facts) == {"recency(half_life=90d)"}
         assert "graph" not in there.further
-        found = starts(Source.live(bare), bare.dataset.queries, 10)
-        assert any(start.label == "all signals" for start in found)
+        assert any(start.label == "all signals" for start in starts(source, queries, 10))
 
     def test_a_new_signal_and_a_new_fusion_are_tried_without_being_named_anywhere_else(self, small, monkeypatch):
         class Twin(Isr):
@@ -336,9 +335,8 @@ class TestParts:
         monkeypatch.setitem(FAMILIES, "twin", Twin)
         found = {start.label: start for start in starts(Source.live(small), small.dataset.queries, 10)}
         assert str(found["twin"].config.strategy) == "twin(bm25, vector)"
-        assert any("place" in config.strategy.signals for config in found["all signals"].settings)
-        assert any("place" in config.strategy.signals for config in found["boosted"].settings)
-        assert any("graph" in config.strategy.signals for config in found["RRF"].settings)
+        for label, signal in (("all signals", "place"), ("boosted", "place"), ("RRF", "graph")):
+            assert any(signal in config.strategy.signals for config in found[label].settings)
 
     def test_parameters_of_retrievers_are_tried_one_at_a_time_where_that_is_affordable(self):
         config = find_system("plain").config(10, "lsa").with_strategy(parse_strategy("rrf(bm25, vector, graph)"))
@@ -387,11 +385,10 @@ class TestParts:
             search=lambda query: asked.append(query.text) or SimpleNamespace(seconds={}), degraded=0, knows=None
         )
         dataset = SimpleNamespace(with_known_intents=lambda queries, knows: queries)
+        space = SimpleNamespace(searcher=lambda _: searcher, dataset=dataset)
         scopes = [Filters(), Filters.of({"project": "p"})]
         queries = [Query(text, filters=scopes[at // 2]) for at, text in enumerate("abcd")]
-        found = latencies(
-            SimpleNamespace(searcher=lambda _: searcher, dataset=dataset), None, queries, 5, warm=True
-        )
+        found = latencies(space, None, queries, 5, warm=True)
         assert len(found.searches) == 4
         assert sorted(asked[:2]) == ["a", "c"]
         assert asked[2:] == list("abcd")

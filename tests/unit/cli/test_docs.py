@@ -161,12 +161,8 @@ class TestPages:
 
     @pytest.mark.skipif(importlib.util.find_spec("mkdocstrings") is None, reason="the extra docs is not installed")
     def test_the_site_builds_without_a_warning(self, tmp_path):
-        build = [
-            sys.executable,
-            *["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir"],
-            str(tmp_path / "site"),
-        ]
-        ended = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+        build = shlex.split(f"-m mkdocs build --strict --quiet --site-dir '{tmp_path}/site'")
+        ended = subprocess.run([sys.executable, *build], cwd=ROOT, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
         assert "Searches one store" in (tmp_path / "site" / "api" / "engine.html").read_text("utf-8")
         assert "--embedding-calls" in (tmp_path / "site" / "commands.html").read_text("utf-8")
@@ -210,16 +206,14 @@ class TestMap:
         lines = {ROOT / target for target in re.findall(r"^(?:#+|-) \[[^\]]+\]\(([^)]+)\)", PAGE, re.MULTILINE)}
         assert sorted(folders - lines) == []
 
-    @pytest.mark.parametrize("page", OTHERS, ids=lambda page: page.name)
-    def test_other_pages_name_files_from_the_root_a_package_or_the_tests(self, page):
-        folders = ("", "engine", "eval", *PACKAGES, "tests")
-        names = set(re.findall(r"`([\w/.-]+\.py)\b", page.read_text(encoding="utf-8")))
-        assert {name for name in names if not any((ROOT / at / name).is_file() for at in folders)} == set()
-
     @pytest.mark.parametrize("page", [*OTHERS, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
-    def test_the_files_that_other_pages_link_to_exist(self, page):
-        links = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+    def test_other_pages_link_to_files_and_name_them_from_the_root_a_package_or_the_tests(self, page):
+        text, folders = page.read_text(encoding="utf-8"), ("", "engine", "eval", *PACKAGES, "tests")
+        links = re.findall(r"\]\(([^)#:]+)\)", text)
         assert [link for link in links if not (page.parent / link).exists()] == []
+        # those of CONTRIBUTING.md are to come
+        names = set(re.findall(r"`([\w/.-]+\.py)\b", text) if page in OTHERS else ())
+        assert {name for name in names if not any((ROOT / at / name).is_file() for at in folders)} == set()
 
 
 # What is installed is pinned by its hash, all of it, the build backend included
@@ -236,21 +230,15 @@ def name_of(requirement):
     return re.match(r"[A-Za-z0-9._-]+", requirement)[0].lower().replace("_", "-").replace(".", "-")
 
 
-def pinned(name):
-    """The versions of a requirements file; every entry has hashes and nothing names a host."""
-    text = (ROOT / "requirements" / f"{name}.txt").read_text()
-    assert "://" not in text
+@pytest.mark.parametrize("name", EXTRAS)
+def test_every_dependency_is_pinned_by_hash_at_the_version_of_the_constraints(name):
+    text, extras = (ROOT / "requirements" / f"{name}.txt").read_text(), PROJECT["optional-dependencies"]
     found = {}
+    assert "://" not in text  # nothing names a host
     for entry in re.split(r"\n(?=\S)", text.strip()):
         package, _, version = entry.split(" ")[0].partition("==")
         assert "--hash=sha256:" in entry, package
         found.setdefault(name_of(package), set()).add(version)
-    return found
-
-
-@pytest.mark.parametrize("name", EXTRAS)
-def test_every_dependency_is_pinned_by_hash_at_the_version_of_the_constraints(name):
-    found, extras = pinned(name), PROJECT["optional-dependencies"]
     wanted = [*PROJECT["dependencies"], "hatchling", *(line for extra in EXTRAS[name] for line in extras[extra])]
     missing = {name_of(line) for line in wanted} - found.keys() - {"steelyard"}
     assert not missing, "run make lock"

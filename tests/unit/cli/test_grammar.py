@@ -23,8 +23,8 @@ REFUSED = "which has lists and no weights; name a system, a strategy or a weight
 LISTS = ("run", "run of another name", "endpoint")
 NO_RUNS = "cannot answer new queries; name a system"
 """Said where lists are asked for queries that nobody asked before."""
-SPELLINGS, LINES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8")).values()
-"""Every way to name a contender, and a command for every place that takes one."""
+SPELLINGS, LINES, COMMANDS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8")).values()
+"""Every way to name a contender, a command for every place that takes one, and those that have figures."""
 ENDS = {
     "serve": "there is no vault",  # it would serve until it is stopped
     "export": "cannot be expressed",
@@ -154,15 +154,6 @@ def figures(value):
             return {}
         return {key: figures(own) for key, own in value.items() if key not in OF_THE_FOLDER}
     return [figures(own) for own in value] if isinstance(value, list) else value
-
-
-COMMANDS = {
-    "compare": "compare {folder} bm25 '{sum}'",
-    "recommend": "recommend {folder} --out {out}/weights.json",
-    "tune": "tune {folder} '{sum}' --out {out}/weights.json",
-    "learn": "learn {folder} --current '{sum}' --feedback {log} --out {out}/weights.json",
-    "gate": "gate {folder} 'x={sum}' --baseline {out}/b.json",
-}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

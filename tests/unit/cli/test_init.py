@@ -14,6 +14,7 @@ import pytest
 import yaml
 from command_line import document, done
 from tabled import tabled
+from written_set import contents
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
@@ -36,19 +37,14 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def held(folder):
-    """What stands in every file."""
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 class TestInit:
     def test_it_writes_everything_once(self, folder):
-        first, before = document("init", "-q"), held(folder)
+        first, before = document("init", "-q"), contents(folder)
         second = document("init", "-q")
         assert (first["dataset"], first["gated"], first["kept"]) == ("memory", "bm25", [])
         made = {"memory/dataset.json", "reports/baseline.json", ".github/workflows/relevance.yml"}
         assert set(first["written"]) == made
-        assert (second["written"], held(folder)) == ([], before)
+        assert (second["written"], contents(folder)) == ([], before)
         about = json.loads((folder / "memory" / "dataset.json").read_text())
         assert (about["name"], about["as_of"][:10]) == ("memory", "2026-11-14")  # the latest date in the set
         assert sy.load(folder / "memory").gate(baseline="reports/baseline.json").verdict == "pass"
@@ -85,19 +81,19 @@ class TestInit:
 
     @tabled
     def test_what_is_no_fixed_origin_is_refused_and_nothing_is_written(self, folder, text):
-        before = held(folder)
+        before = contents(folder)
         with pytest.raises(ConfigError) as refused:
             start(current="bm25", install=text)
         assert "papaya" not in str(refused.value)
-        assert held(folder) == before
+        assert contents(folder) == before
 
     def test_weights_of_another_folder_are_refused_as_the_workflow_could_not_open_them(self, folder, monkeypatch):
         find_system("moltnet").config(10).save("w.json")
         monkeypatch.chdir(folder / "memory")
-        before = held(folder)
+        before = contents(folder)
         with pytest.raises(ConfigError, match=r"'\.\./w\.json' is outside"):
             start(folder=".", current="../w.json")
-        assert held(folder) == before
+        assert contents(folder) == before
 
     def test_it_says_what_labels_are_and_asks_where_nobody_did(self, folder):
         asked = start()
@@ -121,10 +117,10 @@ class TestInit:
 
     def test_faults_are_named_and_nothing_is_written(self, folder):
         (folder / "memory" / "qrels.txt").write_text("q01 0 nowhere 1\n")
-        before = held(folder)
+        before = contents(folder)
         with pytest.raises(DataError, match="nowhere"):
             start()
-        assert held(folder) == before
+        assert contents(folder) == before
 
     def test_several_data_sets_are_not_guessed_from(self, folder):
         shutil.copytree(folder / "memory", folder / "other")

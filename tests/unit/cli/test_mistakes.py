@@ -102,13 +102,8 @@ class TestFirstCommands:
         assert "other" in Path(options[3]).read_text()
 
 
-LIKE_THE_LIST = "--embedder none --limit 3"
-
-
 class TestExplain:
-    @pytest.mark.parametrize(
-        ("name", "options"), [("q1", ""), ("q1", LIKE_THE_LIST), ("--limit=1", LIKE_THE_LIST)]
-    )
+    @tabled
     def test_explain_without_a_query_lists_the_worst_and_the_command_that_explains_it(self, tiny, name, options):
         """It asks for a and is judged to want d, which all entries match less well; q2 names what it wants."""
         queries = tiny / "queries.jsonl"
@@ -150,9 +145,8 @@ class TestExplain:
         named = ("--workflow", "b.yml", "--baseline", "b.json", "--current", file.name)
         assert f"gated with {file.name}" in done("init", tiny, *named).stdout
         replace(find_system("fts").config(10), provenance={"dataset": MANIFEST["name"]}).save(file)
-        assert (
-            f"gated with {file.name}" in done("init", tiny, "--workflow", "c.yml", "--baseline", "c.json").stdout
-        )
+        own = ("--workflow", "c.yml", "--baseline", "c.json")
+        assert f"gated with {file.name}" in done("init", tiny, *own).stdout
 
     def test_a_table_that_cannot_be_written_costs_no_answer(self, tiny):
         (tiny / "qrels.txt").write_text("")
@@ -186,7 +180,6 @@ def test_weights_of_two_models_are_refused_together(tiny, monkeypatch):
 
 # What strangers tried and found sound: filters, words that are syntax elsewhere, vectors that are none
 
-SYSTEMS = ("plain", "echovault", "soleri", "moltnet", "spec_kit")
 WORDS, ODD = json.loads(Path(__file__).with_name("queries.json").read_text("utf-8")).values()
 """A query with the entry that holds its words; what no entry needs to answer, and no query may fail on."""
 
@@ -196,25 +189,17 @@ def syntax(tmp_path_factory):
     """A vault of the texts, and the id of each."""
     names = {text: f"e{at:02}" for at, text in enumerate(dict.fromkeys(WORDS.values()))}
     folder = tmp_path_factory.mktemp("syntax")
-    done(
-        "index",
-        write_set(folder / "set", [{"id": id_, "text": text} for text, id_ in names.items()]),
-        folder / "db",
-    )
+    texts = write_set(folder / "set", [{"id": id_, "text": text} for text, id_ in names.items()])
+    done("index", texts, folder / "db")
     return folder / "db", names
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_words_that_are_syntax_elsewhere_find_what_holds_them(syntax, system):
+@pytest.mark.parametrize("system", ["plain", "echovault", "soleri", "moltnet", "spec_kit"])
+def test_words_that_are_syntax_elsewhere_find_what_holds_them_and_only_no_words_are_a_fault(syntax, system):
     place, names = syntax
     for query, text in WORDS.items():
         hits = document("search", place, query, "--system", system)["hits"]
         assert names[text] in [(hit.get("entry") or hit)["id"] for hit in hits], (query, text)
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_no_query_is_a_fault_and_an_empty_one_is_told(syntax, system):
-    place, _ = syntax
     for query in ODD:
         done("search", place, "--system", system, "--json", "--", query)
     for query in ("", "   ", "\t"):

@@ -58,13 +58,9 @@ def printed(notebook) -> list[str]:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.py")), ids=lambda path: path.stem)
-def test_a_notebook_needs_the_workbench_and_none_of_its_modules(path: Path) -> None:
+def test_a_notebook_needs_the_workbench_alone_and_its_text_pair_holds_the_same_cells(path: Path) -> None:
     ours = re.findall(r"^(?:import|from) steelyard.*", path.read_text("utf-8"), re.MULTILINE)
     assert ours == ["import steelyard_eval as sy"]
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.py")), ids=lambda path: path.stem)
-def test_notebook_and_its_text_pair_hold_the_same_cells(path: Path) -> None:
     jupytext = pytest.importorskip("jupytext", reason="the extra notebooks is not installed")
     cells = [(cell.cell_type, cell.source) for cell in jupytext.read(path).cells]
     assert cells == [(cell.cell_type, cell.source) for cell in nbformat.read(path.with_suffix(".ipynb"), 4).cells]

@@ -85,9 +85,7 @@ class TestCommands:
 
 class TestOddities:
     @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EIO, errno.EPIPE])
-    def test_an_error_of_the_system_is_one_message_and_code_4_unless_the_reader_has_enough(
-        self, number, monkeypatch
-    ):
+    def test_an_error_of_the_system_is_one_message_and_code_4_unless_the_reader_left(self, number, monkeypatch):
         @click.command("broken")
         def broken():
             raise OSError(number, "reason", "place.json")
@@ -167,9 +165,7 @@ class TestEmbedder:
         assert commands
         assert all(command[-2:] == ["--embedder", "lsa"] for command in commands)
 
-    @pytest.mark.parametrize(
-        "words", ["judge --list", "judge --json", "explain q1", "check", "compare bm25 nosuch"]
-    )
+    @tabled
     def test_what_only_shows_or_fails_chooses_nothing(self, folder, words):
         before = (folder / "dataset.json").read_bytes()
         job, *rest = words.split()

@@ -71,11 +71,9 @@ class TestVault:
             assert {len(store.vectors(space, parse_filters([]))[0]) for space, _ in store.spaces()} == {3}
 
     def test_entries_that_say_the_same_are_named(self, tmp_path):
-        twins = [
-            {"id": "a", "title": " Red ", "tags": ["x", "y"]},
-            {"id": "b", "title": "Red", "tags": ["y", "x"]},
-        ]
-        folder = folder_of(tmp_path / "set", [*twins, *fruit(), {"id": "empty1"}, {"id": "empty2"}])
+        one = {"id": "a", "title": " Red ", "tags": ["x", "y"]}
+        other = {"id": "b", "title": "Red", "tags": ["y", "x"]}
+        folder = folder_of(tmp_path / "set", [one, other, *fruit(), {"id": "empty1"}, {"id": "empty2"}])
         for words in (("check", folder), ("index", folder, tmp_path / "v.db")):
             assert document(*words)["duplicates"] == [["a", "b"]]
 
@@ -88,13 +86,10 @@ class TestVault:
     def test_the_strategy_of_the_intent_answers(self, vault, tmp_path):
         record = find_system("plain").config(5).to_json() | {"strategy": "fts", "by_intent": {"fix_bug": "bm25"}}
         (tmp_path / "w.json").write_text(json.dumps(record))
+        weights = ("--weights", tmp_path / "w.json")
         default, asked, plain = (
             [hit["score"] for hit in document("search", vault, "rotate keys", *words)["hits"]]
-            for words in (
-                ("--weights", tmp_path / "w.json"),
-                ("--weights", tmp_path / "w.json", "--intent", "fix_bug"),
-                ("--system", "bm25", "--limit", 5),
-            )
+            for words in (weights, (*weights, "--intent", "fix_bug"), ("--system", "bm25", "--limit", 5))
         )
         assert plain == asked != default
 
@@ -201,9 +196,7 @@ class TestParameters:
             layered_entries(entries, "llm")
 
     @tabled
-    def test_a_vault_is_indexed_with_the_vectors_that_a_weights_file_searches(
-        self, tmp_path, monkeypatch, model, named, embedder
-    ):
+    def test_a_vault_has_the_vectors_of_a_weights_file(self, tmp_path, monkeypatch, model, named, embedder):
         asked = []
         counts = {"entries": 5, "outside": 0, "duplicates": [], "stale": []}
         monkeypatch.setattr(
@@ -224,7 +217,7 @@ class TestParameters:
         weights = tmp_path / "w.json"
         find_system(system).config(10, "lsa").save(weights)
         for name, more in (("all.db", ()), ("own.db", ("--weights", weights))):
-            assert run("index", starter(), tmp_path / name, *more).exit_code == 0
+            done("index", starter(), tmp_path / name, *more)
         made = (tmp_path / name for name in ("all.db", "own.db"))
         found = [run("search", vault, "rotate keys", "--weights", weights, "--json") for vault in made]
         assert json.loads(found[0].stdout)["hits"] == json.loads(found[1].stdout)["hits"] != []
@@ -232,8 +225,6 @@ class TestParameters:
         with Vault(tmp_path / "own.db") as own, Vault(tmp_path / "all.db") as whole:
             spaces, before = [{space for space, _ in vault.spaces()} for vault in (own, whole)]
         assert ({space.layer for space in spaces}, len(spaces) < len(before)) == (layers, True)
-        assert (
-            run("index", starter(), tmp_path / "all.db", "--weights", weights).exit_code == 0
-        )  # what is there stays
+        done("index", starter(), tmp_path / "all.db", "--weights", weights)  # what is there stays
         with Vault(tmp_path / "all.db") as whole:
             assert {space for space, _ in whole.spaces()} == before

@@ -23,14 +23,6 @@ def acted(sessions, acted, lists):
     return cells_of(dataclasses.replace(sessions, acted=acted), lists)
 
 
-def flood(lists, place):
-    """10,000 sessions of one query, each with an act on the entry at one place."""
-    row = np.repeat(lists.top[0, [0]].astype(np.int64), 10_000, axis=0)
-    on_it = np.tile(np.arange(10) == place, (10_000, 1))
-    alone = np.full(10_000, -1)
-    return Sessions(np.zeros(10_000, int), row, on_it, alone, np.zeros_like(row), np.zeros(row.shape))
-
-
 def wanting(lists, sessions):
     """The same sessions with acts on what keywords alone rank first."""
     first = lists.top[int(lists.block.weights[:, 0].argmax()), sessions.query, 0]
@@ -43,9 +35,13 @@ def both(*sessions):
 
 
 def test_ten_thousand_acts_of_many_clients_on_one_entry_turn_nothing():
-    """Of one client the reader counts one a day: see test_learn_command.py."""
+    """All act on the last place of one query. Of one client the reader counts one a day: test_log.py."""
     lists, grades, sessions = honest()
-    clean, loud = (cells_of(one, lists) for one in (sessions, both(sessions, flood(lists, 9))))
+    row = np.repeat(lists.top[0, [0]].astype(np.int64), 10_000, axis=0)
+    on_it = np.tile(np.arange(10) == 9, (10_000, 1))
+    alone = np.full(10_000, -1)
+    flood = Sessions(np.zeros(10_000, int), row, on_it, alone, np.zeros_like(row), np.zeros(row.shape))
+    clean, loud = (cells_of(one, lists) for one in (sessions, both(sessions, flood)))
     value = truth(lists, grades)
     assert value[tried(lists, loud)] > value[0] + 0.8 * (value[tried(lists, clean)] - value[0]) > value[0]
     quiet, noisy = (examine(lists.pairs, cells) for cells in (clean, loud))

@@ -33,18 +33,14 @@ def data():
     return Workbench(load(starter()))
 
 
-@pytest.fixture(scope="module")
-def learned(data):
-    return data.learn(labels=False)
-
-
 def facts(found, key):
     """The facts of what is said under a key."""
     said = [*found.result.notices, *found.result.answer.because]
     return next(one.facts for one in said if one.key == key)
 
 
-def test_acts_alone_suggest_a_try_and_ship_nothing(learned):
+def test_acts_alone_suggest_a_try_and_ship_nothing(data):
+    learned = data.learn(labels=False)
     result = learned.result
     log = facts(learned, "learn_log")
     assert log["distinct"] >= 150
@@ -101,8 +97,7 @@ def tally(tmp_path, actions):
         | {"actions": [{"object_id": entry, "action_name": action}]}
         for at, (action, (query, entry)) in enumerate(zip(actions, cycle(pairs), strict=False))
     ]
-    write_lines(tmp_path / "tally.jsonl", rows)
-    return tmp_path / "tally.jsonl"
+    return write_lines(tmp_path / "tally.jsonl", rows)
 
 
 def test_acts_without_lists_change_nothing_and_say_why(tmp_path, data):
@@ -128,9 +123,9 @@ def test_a_log_of_another_memory_is_one_message(tmp_path, data):
         for hit in record.get("hits", ()):
             hit["object_id"] = f"gone-{hit['object_id']}"
         record["actions"] = []
-    write_lines(tmp_path / "changed.jsonl", [record for record in records if "hits" in record])
+    changed = write_lines(tmp_path / "changed.jsonl", [record for record in records if "hits" in record])
     with pytest.raises(DataError, match=r"changed\.jsonl' shows"):
-        data.learn(tmp_path / "changed.jsonl", labels=False)
+        data.learn(changed, labels=False)
 
 
 def test_a_search_is_logged_and_acted_upon_by_command(tmp_path):
