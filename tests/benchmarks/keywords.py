@@ -13,6 +13,7 @@ from steelyard.memory.query import Query, clean_query
 from steelyard.memory.text import content, terms
 from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.keywords import OFTEN
+from steelyard.stores.sqlite.schema import tokenizing
 from steelyard.systems import find_system
 
 bm25s = peer("bm25s")
@@ -47,7 +48,7 @@ def fts(vault, path, name, asked, rounds):
     config = system.config(LIMIT)
     searcher, sources = Searcher(vault, config), RetrieverPool(vault, system, config, None)
     depth, table = config.depths["fts"], f"fts_{system.reading.index.name}"
-    raw = apsw.Connection(str(path))
+    raw = tokenizing(apsw.Connection(str(path)))
     weights = [system.searching.field_weights.get(field, 1.0) for field in system.reading.index.fields]
     rank = f"bm25({', '.join([table, *map(str, weights)])})"
     sql = f"SELECT rowid, {rank} AS score FROM {table} WHERE {table} MATCH ? ORDER BY score LIMIT {depth}"
