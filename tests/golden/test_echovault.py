@@ -17,7 +17,6 @@ from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard.systems.echovault import DOCUMENTED
 
 vault_of, SPACE = TABLE.bench.vault, TABLE.bench.space
@@ -106,8 +105,3 @@ def test_the_table_of_statements_names_these_tests_and_no_others():
     assert (
         named("echovault.md", before="## Documented against shipped") == statements(globals()) | TABLE.statements
     )
-
-
-def test_a_field_counts_as_much_as_any_other():
-    """The document gives bm25() no weights, and those of FTS5 are 1 by default."""
-    assert {*find_system("echovault").config(10).retrievers["fts"].field_weights.values()} == {1.0}

@@ -78,7 +78,8 @@ def _called(config: SearchConfig | None) -> str:
         return ""
     system, _, options = written_name(config).rstrip("]").partition("[")
     if config.system not in ("plain", LISTS):
-        return say(Message("name_system", {"system": system, "what": options or "new weights"}))
+        new = "new weights" if config.effective.weights else ""
+        return say(Message("name_system", {"system": system, "what": options or new}))
     formula, strategy = describe_config(config), config.effective
     facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals)}
     facts |= {"what": options} if options else {}

@@ -54,8 +54,8 @@ def export(config: SearchConfig, to: str) -> Export:
     except Loss as lost:
         strategy = quote(str(config.effective), 200)
         raise ConfigError(
-            f"strategy {strategy} cannot be expressed in {to}: {lost}. The best that it expresses is found by "
-            f"steelyard recommend FOLDER --for {to} --out {to}.json; by hand, {TARGETS[to].says}"
+            f"strategy {strategy} cannot be expressed in {to}: {lost}. To choose what {to} can run: steelyard "
+            f"recommend FOLDER --for {to} --out {to}.json; by hand, {TARGETS[to].says}"
         ) from None
 
 

@@ -53,8 +53,8 @@ def gated(gate: Gate, compared: Sequence[BaselineComparison]) -> Result:
     deciding = [one for one in compared if one.verdict == verdict]
     changed = [one for one in deciding if one.findings[0].key not in UNCHANGED]
     first, *rest = (changed if verdict == "pass" else deciding) or deciding
-    names = {one.now.label for one in compared}
-    labels = {name: f"{name} before" if f"{name} before" not in names else f"{name} before it" for name in names}
+    names = {one.now.label: f"{one.baseline.label} before" for one in compared}
+    labels = {name: before if before not in names else f"{before} it" for name, before in names.items()}
     facts: dict[str, Fact] = {"choice": first.now.label, "verdict": verdict}
     if verdict == "pass" and not changed:
         facts |= {"alone": first.now.label} if len(compared) == 1 else {"many": len(compared)}

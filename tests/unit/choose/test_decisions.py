@@ -394,7 +394,9 @@ class TestRestrictions:
 
     def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_noise(self):
         gains = np.array([0.1, 0.0, 0.2, -0.1])
-        worse, better = (choice_limits.Best("x", sign * gains, Gain.of(sign * 0.05, 0.01)) for sign in (-1, 1))
+        worse, better = (
+            choice_limits.Best(f"{sign}", sign * gains, Gain.of(sign * 0.05, 0.01)) for sign in (-1, 1)
+        )
         counts = {"kept": 1, "of": 2}
         told = [
             choice_limits.describe_cost(Restriction("elasticsearch"), *sides, np.arange(4), "nDCG@10", counts)

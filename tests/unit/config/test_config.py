@@ -235,3 +235,8 @@ class TestFeedback:
         hybrid, keywords = weights(DOCUMENTED.searching.strategy), weights(DOCUMENTED.searching.keywords_only)
         assert {name: (hybrid[ours], keywords.get(ours, 0.0)) for name, ours in FACTORS.items()} == table
         assert len(hybrid) == 6
+
+
+def test_a_field_of_echovault_counts_as_much_as_any_other():
+    """Its document gives bm25() no weights, and those of FTS5 are 1 by default."""
+    assert {*find_system("echovault").config(10).retrievers["fts"].field_weights.values()} == {1.0}
