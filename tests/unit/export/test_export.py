@@ -430,3 +430,9 @@ def test_every_setting_that_does_not_come_back_is_named():
         ["retrievers.vector.depth", "5", "20"],
         ["rewrite", "False", "True"],
     ]
+
+
+@pytest.mark.parametrize(("weight", "told"), [("0", True), ("0.5", False)])
+def test_weaviate_is_said_to_run_one_search_only_at_an_end_of_alpha(weight, told):
+    notes = export(config(f"weighted_sum({weight}*fts, 1*vector, normalize=minmax)"), "weaviate").notes
+    assert any("alpha 0 or 1" in note for note in notes) is told

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from command_line import document, done
@@ -16,6 +17,7 @@ from steelyard_eval.extensions.usage import KINDS
 from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.log_writer import TIMELESS
 from steelyard_eval.extensions.usage.traces import ANSWER, SEARCH, TraceSpan, _events, _flat, _placed
+from steelyard_eval.learn.result import _places
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 ENTRIES = DATA["ENTRIES"]
@@ -343,3 +345,9 @@ def test_a_question_comes_before_the_searches_that_it_led_to():
     search = TraceSpan(SEARCH, "", "rotate keys", None, "c", "2", "t", "1", 2.0, 3.0)
     texts = [getattr(one, "text", "search") for one in _events([around, search], None)]
     assert texts == ["how do keys rotate", "search", "so"]
+
+
+def test_places_that_a_log_states_are_told_as_given():
+    bias = SimpleNamespace(exponent=1.0, error=0.1, source="given")
+    case = SimpleNamespace(learned=SimpleNamespace(bias=bias), log=SimpleNamespace(census=SimpleNamespace(acts=9)))
+    assert _places(case)["given"] is True

@@ -37,7 +37,7 @@ from steelyard_eval.result.structs import (
 from steelyard_eval.views import latex, terminal
 from steelyard_eval.views.drawing import canvas, plots
 from steelyard_eval.views.drawing.canvas import picture
-from steelyard_eval.views.figures import figures
+from steelyard_eval.views.figures import figures, gains
 from steelyard_eval.views.frames import Answered, board_frame, frame_of
 from steelyard_eval.views.report import write
 from steelyard_eval.views.report.page import sections, widest
@@ -348,3 +348,14 @@ def test_a_page_has_the_facts_of_a_baseline_as_terms_and_any_other_table_as_a_ta
     kinds = {section.id: section.blocks[0].kind for section in sections(made, "0" * 64)}
     assert (kinds["gate_file"], kinds["gate_check"]) == ("terms", "table")
     assert list(widest(replace(made, rows=[]))) == []
+
+
+@pytest.mark.parametrize(("refit", "error"), [(0.04, 0.05), (None, 0.03)])
+def test_the_error_of_a_gain_has_that_of_refitting(refit, error, monkeypatch):
+    """By Pythagoras, 0.03 and 0.04; twice 1.96 errors between the ends."""
+    rows = [["by_labels", 5, 0.1, 0.03, refit]]
+    table = Table("gains", ["by", "queries", "gain_by", "error", "refit"], rows)
+    monkeypatch.setattr("steelyard_eval.views.figures.difference", lambda around, *_: around)
+    monkeypatch.setattr("steelyard_eval.views.figures.spans", lambda found, *_: found)
+    (around,) = gains(result(tables=[table]), table)
+    assert around.high - around.low == pytest.approx(2 * 1.96 * error, rel=1e-3)

@@ -345,3 +345,10 @@ def test_the_model_of_vectors_is_no_path_and_is_named_by_who_imports(tmp_path, s
     import_store(store, tmp_path / "c", options=Options(model="mine"))
     models = [{model for model, _ in load(tmp_path / name).vectors} for name in "abc"]
     assert models == [{"nomic-embed-text-latest"}, {"voyage-3.5"}, {"mine"}]
+
+
+def test_a_store_without_an_entry_is_said_to_be_empty(tmp_path):
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.db")) as store:
+        store.execute("CREATE TABLE store (prefix TEXT, key TEXT, value TEXT, created_at TEXT, updated_at TEXT)")
+    with pytest.raises(DataError, match="it is empty"):
+        import_store(tmp_path / "store.db", tmp_path / "set")
