@@ -9,6 +9,7 @@ from steelyard.base.errors import ConfigError, MachineError, closest, quote
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import LSA
 from steelyard.finish import Cut, Floor, Mmr
+from steelyard.retrievers import EMBEDDING
 from steelyard.stores.base import COSINE
 from steelyard_eval.export.base import Export, Loss, Target
 from steelyard_eval.export.engines import ELASTICSEARCH, OPENSEARCH, QDRANT, WEAVIATE
@@ -91,7 +92,7 @@ def say(config: SearchConfig, target: Target) -> Export:
         raise Loss(f"{', '.join(far)} compared by {similarity}: only cosine can be exported")
     parts, notes = target.write(config)
     if native:
-        return Export(target, str(strategy), parts, tuple(notes))
+        return Export(target, str(strategy), parts, (*_vectors(config), *notes))
     after = [str(stage) for stage in config.finish if stage != Cut(config.limit)]
     last = [f"left out, since it acts on the finished list: {', '.join(after)}"] if after else []
     return Export(target, str(strategy), parts, (*_vectors(config), *notes, *last))
@@ -100,7 +101,7 @@ def say(config: SearchConfig, target: Target) -> Export:
 def _vectors(config: SearchConfig) -> list[str]:
     """A note on the model whose vectors the weights were tuned with: those of another have other scores."""
     model = config.retrievers["vector"].model if "vector" in config.retrievers else ""
-    if not model or "vector" not in config.effective.signals:
+    if not model or not config.effective.signals & EMBEDDING:
         return []
     again = "tune again with the vectors of the model that you use there"
     if model == LSA:

@@ -96,7 +96,7 @@ def _haystack(find: Find) -> object:
 
     @component
     class SteelyardRetriever:
-        @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
+        @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]  # as above
         def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
             found = find(query, top_k)
             documents = [Document(id=i, content=text, score=score, meta=own) for i, text, score, own in found]
