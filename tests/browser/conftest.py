@@ -107,7 +107,10 @@ def lab(tmp_path_factory, browser):
         context.close()
     finally:
         server.terminate()
-        server.wait(20)
+        with suppress(subprocess.TimeoutExpired):  # on a busy machine it waits long for its kernels
+            server.wait(20)
+        server.kill()
+        server.wait()
 
 
 def _serve(home):
