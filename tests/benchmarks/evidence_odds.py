@@ -29,6 +29,7 @@ USUAL = dict.fromkeys(("fts", "bm25", "vector", "cortex_mem"), rule.OVER_RETRIEV
 USUAL |= dict.fromkeys(("echovault", "moltnet", "soleri", "spec_kit", "echo"), rule.OVER_SYSTEM)
 """By current configuration; others are fusions. Cortex-Mem is a search by vectors where there are no layers."""
 BINS = (0.0, 0.02, 0.1, 0.2, 0.4, 1.0)
+CHANGED = (0.0, 0.2, 0.4, 0.6, 1.01)
 FEWEST = 20  # draws of a cell that is told
 KINDS = {rule.OVER_SYSTEM: "system", rule.OVER_RETRIEVER: "retriever", rule.OVER_FUSION: "fusion"}
 
@@ -114,7 +115,8 @@ def splits(size, n, count):
 
 
 def odds_row(own, rest, current, n, draws):
-    """Of every split: verdict, expected gain, its ends and odds, the stretched truth, the gain on all queries."""
+    """Of every split: verdict, expected gain, its ends and odds, the stretched truth, the gain on all queries, and
+    the share of labelled queries that the choice changes."""
     rows, variance, default = contenders_of(own, rest)
     shown = PublicGains(np.array([one.metric.mean[one.keys.index(default_of(one))] for one in rest]))
     likely = shown.likely and current != "weighted sum, half"
@@ -134,7 +136,8 @@ def odds_row(own, rest, current, n, draws):
         inside = float(gains[labelled].mean())
         truth = inside + (float(gains.mean()) - inside) / np.sqrt(1 - n / own.queries)
         known = [gain.mean, gain.low, gain.high, 0.5 if gain.worse is None else gain.worse]
-        found.append([decision.verdict, *known, truth, float(gains.mean())])
+        changed = expect.share_changed(decision.candidate)
+        found.append([decision.verdict, *known, truth, float(gains.mean()), changed])
     return {"kind": KINDS[usual], "most": float(max(own.metric.mean.max(), 0.0)), "draws": found}
 
 
@@ -167,6 +170,10 @@ def odds_table(rows):
         if inside.any():
             shares = f"{p[inside].mean():.1%}, {worse[inside].mean():.1%}"
             lines.append(f"  {low:.0%} to {high:.0%}: {inside.sum()}, {shares}")
+    lines.append("By the share of labelled queries that the choice changes")
+    for low, high in pairwise(CHANGED):
+        own = [one for one in whole if low <= one[7] < high]
+        lines.append(f"  below {high:.0%}: {_harm(own, 'ship')}; {_harm(own, 'try')}")
     return "\n".join(lines)
 
 

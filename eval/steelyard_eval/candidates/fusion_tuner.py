@@ -34,10 +34,8 @@ class FusionTuner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     Parameters
     ----------
-    strategy : str, optional
-        Over the lists of X (default: rrf of all). Its settings, such as k, stay as written.
-    metric : str
-        Metric to choose by, and that `score` returns, by its name in ir_measures.
+    strategy: Over the lists of X (default: rrf of all). Its settings, such as k, stay as written.
+    metric: Metric to choose by, and that `score` returns, by its name in ir_measures.
 
     Examples
     --------

@@ -28,8 +28,8 @@ from steelyard_eval.recording.replay import only, replay
 Qrels = Mapping[str, Mapping[str, int]]
 ENDS = (0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.010, 0.012, 0.015, 0.018)
 """Shares near 0, and near 1, where a small weight already decides ties."""
-LINE: Floats = np.unique(np.round([*ENDS, *(1 - np.array(ENDS)), *np.arange(51) / 50], 6))
-"""The 71 shares of the first of two weights."""
+LINE: Floats = np.unique(np.round([*ENDS, *(1 - np.array(ENDS)), *np.arange(1, 50) / 50], 6))
+"""The 69 shares of the first of two weights; at 0 a list would only be filled up, in the order of ties."""
 COLUMNS = 1600  # weights laid out for one family: fewer a setting where it has many
 DIGITS = 4  # decimals of written weights
 SMOOTHED = 2
@@ -246,11 +246,14 @@ def shares(form: Form, branches: Sequence[Indices], columns: int) -> Floats:
 
 
 def _corners(start: Floats, branches: Sequence[Indices]) -> Iterator[Floats]:
-    """Each signal alone in its branch, and each at a tenth of what it has, the others as they are."""
+    """Each signal nearly alone in its branch, and each at a tenth of what it has, the others as they are.
+
+    No weight is 0: what only that retriever finds would be added in the order of ties.
+    """
     for branch in branches:
         for column in branch:
             alone, less = start.copy(), start.copy()
-            alone[branch] = branch == column
+            alone[branch] = 0.99 * (branch == column) + 0.01 * start[branch]
             less[column] /= 10
             less[branch] /= less[branch].sum() or 1.0
             yield alone

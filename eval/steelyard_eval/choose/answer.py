@@ -188,8 +188,9 @@ class ChosenAnswer(Answered):
         if (offered := self.attempt or self.config) is not None and self.verdict != "keep":
             written = next(file for file, config in files.items() if config is offered)
             why = {name: unsupported(system, offered) for name, system in TARGETS.items() if not system.complete}
-            takes, briefest = [name for name in why if not why[name]], min(why, key=lambda name: len(why[name]))
-            facts: dict[str, Fact] = {"file": str(written), "takes": takes, "tried": [*why]}
+            takes, lacks = ([name for name in why if bool(why[name]) == lost] for lost in (False, True))
+            briefest = min(why, key=lambda name: len(why[name]))
+            facts: dict[str, Fact] = {"file": str(written), "takes": takes, "lacks": lacks, "tried": [*why]}
             key = "file_exports" if takes else "file_exports_nowhere"
             lines.append(say(Message(key, {**facts, "target": briefest, "why": why[briefest]})))
         words = {str(of(WEIGHTS)): str(of(target)) for of in (Path, try_path, current_path)}

@@ -19,7 +19,7 @@ from steelyard.config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.labels import RANDOM_SAMPLES, SAMPLED, JudgedPool
+from steelyard_eval.datasets.labels import RANDOM_SAMPLES, SAMPLED, UNKNOWN_SAMPLES, JudgedPool
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed, evaluate, known_mean
 from steelyard_eval.result.structs import Blocker, Fact
 
@@ -106,7 +106,7 @@ def find_blocker(
     both: dict[str, Fact] = {"cutoff": cutoff, "current": current.label, "other": chosen.label}
     if how := some_chosen(dataset):
         return how
-    if not dataset.sampled:
+    if dataset.sampled in UNKNOWN_SAMPLES:
         if len(current.recall) and not current.recall.any():  # it may not be able to read these texts
             facts: dict[str, Fact] = {"current": current.label, "cutoff": cutoff, "queries": len(current.recall)}
             return Blocker("nothing_found", facts, "check_language")
@@ -144,15 +144,15 @@ def misleads(blocker: Blocker | None) -> bool:
 def some_chosen(dataset: Dataset) -> Blocker | None:
     """That not all labelled queries were drawn, where the data set says so, of all or of each."""
     drawn, labelled = len(dataset.random_queries), len(dataset.qrels)
-    if not drawn or drawn == labelled:
-        return None if drawn else chosen_queries(dataset.sampled or ("by hand" if dataset.provenance else ""))
+    if set(dataset.sampling_by_query.values()) <= RANDOM_SAMPLES | UNKNOWN_SAMPLES:
+        return None
+    if not drawn:
+        return chosen_queries(dataset.sampled or "by hand")
     return Blocker("some_chosen", {"drawn": drawn, "labelled": labelled}, "draw_more")
 
 
-def chosen_queries(sampled: str) -> Blocker | None:
-    """That the queries were chosen, where the data set says so."""
-    if not sampled or sampled in RANDOM_SAMPLES:
-        return None
+def chosen_queries(sampled: str) -> Blocker:
+    """That the queries were chosen, and how."""
     if sampled == "failing":
         return Blocker("failing", remedy="draw")
     return Blocker("chosen_queries", {"how": SAMPLED[sampled]}, "draw")

@@ -1,10 +1,9 @@
 """Which candidate replaces what is used today, if any: one rule for every command that chooses.
 
-A candidate's true mean difference has a posterior (`scored.py`). `best` is the candidate of largest posterior
-mean, likely better but unproven; those that are proven have passed the gates. What is expected of the one that is
-named is one distribution (`Expectation`), of which the mean, the interval and the odds of a loss are. It starts
-from the gain out of fold: a sample on which a candidate passes is a lucky one as a rule. How the numbers were
-found: docs/evidence/tuning.md. The experiment (`tests/benchmarks/evidence.py`) runs the same code.
+A candidate's true mean difference has a posterior (`differences.py`). `best` is the candidate of largest
+posterior mean, likely better but unproven; those that are proven have passed the gates. What is expected of the
+one that is named is one distribution (`Expectation`). It starts from the gain out of fold: a sample on which a
+candidate passes is a lucky one. The numbers come from tests/benchmarks/evidence.py: docs/evidence/tuning.md.
 """
 
 import math
@@ -29,7 +28,8 @@ BOUND_CONFIDENCE = 0.95  # of the bound on what any candidate could gain
 MAX_P_LOSS_TO_TRY = 0.2  # A candidate is worth trying where it is worse with at most this probability
 MAX_P_LOSS_TO_SHIP = 0.1  # and ships where what is expected of it is a loss with at most this one
 LEAST_GAIN = 0.005  # what has to be expected of a candidate that is worth trying, of nDCG@10
-SMALLEST = 1e-12  # A gain of less is none
+SMALLEST = 1e-12  # A difference of less is none
+USUALLY_CHANGED = 0.6  # of queries have another value under what is chosen: docs/evidence/tuning.md
 DEALS = 6  # ways to deal the folds; the mean over them is steadier than one
 ERROR_FACTOR = 1.1  # of the error, which leaves out that the candidate was chosen
 POSTERIOR_SHARE = 0.3  # of the candidate's posterior mean: folds choose on 4/5 of the labels and lose a little
@@ -75,8 +75,9 @@ class Expectation:
         error = 1.1 * the larger error of the gain out of fold and of the candidate's own, each pooled with the
                 table's variance, * sqrt(n / (n + w))
 
-    then both under the normal prior of what is usually gained; Student's t with units - 1 + w degrees. On eleven
-    collections its 95% intervals covered 97%: docs/evidence/tuning.md.
+    then both under the normal prior of what is usually gained, whose mean and deviation shrink with the share of
+    queries that the candidate changes; Student's t with units - 1 + w degrees. On eleven collections its 95%
+    intervals covered 97%: docs/evidence/tuning.md.
 
     `exact` gives the differences of one candidate, float64[n]; by default the matrix does. `same` says whether one
     is what is used today on another scale, which is no rival. `always`: every fold has a choice.
@@ -101,6 +102,10 @@ class Expectation:
             return self.exact(candidate)
         return np.asarray(self.scored.metric[candidate], dtype=np.float64)
 
+    def share_changed(self, candidate: int) -> float:
+        """The share of the labelled queries on which the metric has another value."""
+        return float((np.abs(self.differences(candidate)) > SMALLEST).mean())
+
     def of(self, candidate: int) -> Gain:
         """The gain to expect of a candidate."""
         if candidate not in self._kept:
@@ -119,8 +124,10 @@ class Expectation:
             between = (n * between + PRIOR_QUERIES * float(table.variance[candidate])) / (n + PRIOR_QUERIES)
         extra = np.broadcast_to(scored.extra_variance, table.mean.shape)[candidate]
         variance = ERROR_FACTOR**2 * (share * between / n + share**2 * float(extra))
-        sample, usual = 1 / max(variance, MIN_STANDARD_ERROR**2), self.prior.spread**-2
-        mean = (sample * mean + usual * self.prior.mean) / (sample + usual)
+        # A search that changes few results gains little, and loses little.
+        part = min(self.share_changed(candidate) / USUALLY_CHANGED, 1.0)
+        sample, usual = (1 / max(of, MIN_STANDARD_ERROR**2) for of in (variance, (part * self.prior.spread) ** 2))
+        mean = (sample * mean + usual * part * self.prior.mean) / (sample + usual)
         return Gain.of(mean, (sample + usual) ** -0.5, max(folds.units - 1 + known, 1))
 
 

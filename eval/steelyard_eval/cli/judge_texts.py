@@ -90,9 +90,11 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         stated = {}  # nothing of it was written
     if "provenance" in stated and session.random:
         others = len(session.labels) - len(dataset.random_queries)
+        unknown = "unknown" in dataset.sampling_by_query.values()
+        count = "as before" if unknown else "as chosen by hand, which cannot prove a ship"
         yield wrapped(
             f"{MANIFEST} now says which queries were drawn (provenance); the labels of the other "
-            f"{counted(others, 'query', 'queries')} stay, and count as chosen by hand, which cannot prove a ship"
+            f"{counted(others, 'query', 'queries')} stay, and count {count}"
         )
     elif stated.get("sampled") == "duel":
         yield wrapped(

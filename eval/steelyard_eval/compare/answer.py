@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from scipy.special import ndtri
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
@@ -22,7 +23,7 @@ from steelyard_eval.compare.lists_and_latency import Made, Runner
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import components, lack_groups, nearly, unit_numbers
 from steelyard_eval.measures.metrics import Measure, known_mean
-from steelyard_eval.measures.paired import MARGIN
+from steelyard_eval.measures.paired import MARGIN, POWER
 from steelyard_eval.measures.spread import ALPHA
 from steelyard_eval.recording.next_steps import (
     NEW,
@@ -189,7 +190,7 @@ def of_values(
 
 def few(queries: Sequence[Query], tests: Iterable[Paired]) -> list[Message]:
     """What so few queries miss; how many to label is the answer's to say."""
-    detectable = [test.detectable for test in tests if test.detectable]
+    detectable = [_detectable(test) for test in tests if test.detectable]
     many = len(set(unit_numbers(queries).tolist())) >= MIN_QUERIES_TO_COMPARE
     if not detectable:
         return [] if many else [Message("tell_little", {"queries": len(queries)})]
@@ -197,6 +198,13 @@ def few(queries: Sequence[Query], tests: Iterable[Paired]) -> list[Message]:
     if many and usual <= MAX_USEFUL_MDE:
         return []
     return [Message("few_queries", {"queries": len(queries), "detectable": usual})]
+
+
+def _detectable(test: Paired) -> float:
+    """As large as the interval says, which counts a query that was not drawn."""
+    low, high = test.gain.low, test.gain.high
+    wide = 0.0 if low is None or high is None else (high - low) / 2 * POWER / float(-ndtri(ALPHA / 2))
+    return max(test.detectable or 0.0, wide)
 
 
 def one_scope(queries: Sequence[Query], values: Values, baseline: str) -> list[Message]:

@@ -23,11 +23,14 @@ SAMPLED = {
     "failing": "chosen for failing",
     "duel": "chosen because contenders disagree",
     "by hand": "chosen by hand",
+    "unknown": "not known",
 }
 """What `sampled` may say of the labelled queries, in words."""
 Sampled = Annotated[str, Meta(pattern=rf"\A({'|'.join(SAMPLED)})\Z")]
 RANDOM_SAMPLES = frozenset({"all", "random", "log"})
 """Under these the labelled queries stand for the others."""
+UNKNOWN_SAMPLES = frozenset({"", "unknown"})
+"""Under these they may: only traces in the labels speak against it."""
 COMPLETE = "complete"
 _LACKING = {
     "sampled": f"how the labelled queries were drawn (sampled: {', '.join(SAMPLED)})",

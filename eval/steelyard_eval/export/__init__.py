@@ -56,7 +56,7 @@ def export(config: SearchConfig, to: str) -> Export:
         strategy = quote(str(config.effective), 200)
         raise ConfigError(
             f"strategy {strategy} cannot be expressed in {to}: {lost}. To choose what {to} can run: steelyard "
-            f"recommend FOLDER --for {to} --out {to}.json; by hand, {TARGETS[to].says}"
+            f"recommend DATASET --for {to} --out {to}.json; by hand, {TARGETS[to].says}"
         ) from None
 
 

@@ -210,20 +210,19 @@ class BaselineComparison:
         return Gain.within(difference_interval(difference, units), len(set(units)))
 
     def _told(self, found: rule.Findings, before: rule.Values) -> dict[str, Fact]:
-        """What the rule found, as facts: the change, what is known of it, and what it rules out."""
+        """What the rule found, as facts: the change, and either its interval or what the test rules out."""
         gain = self.gain(before)
-        vague = gain.worse is not None and not tells(gain.low, gain.high)
-        bounds: dict[str, Fact] = {}
         if not (found.fails or found.better):
             upper = max(found.upper, 0.0) if math.isfinite(found.upper) else None
             names = ("excluded", "upper") if found.within else ("open", "reach")
-            bounds = {**dict(zip(names, (self.gate.budget, upper), strict=True)), "bound": rule.BOUND}
+            bounds = dict(zip(names, (self.gate.budget, upper), strict=True))
+            return {"gain": gain.shown(-1.0), **bounds, "bound": rule.BOUND}
+        vague = gain.worse is not None and not tells(gain.low, gain.high)
         return {
             "gain": gain.shown(-1.0),
             "worse": None if vague else gain.worse,
             "vague": vague,
             "p": found.p_worse if found.fails and gain.high >= 0 else None,
-            **bounds,
         }
 
     @cached_property

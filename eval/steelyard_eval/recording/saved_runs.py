@@ -62,6 +62,7 @@ class RunFacts(Struct, frozen=True):
     baseline: str = ""
     chosen: str = ""
     labels_needed: int | None = None
+    restricted: bool = False  # to what a target can run, or to a cost
     rows: list[SavedRow] = []
     states: dict[str, str] = {}
 
@@ -118,11 +119,12 @@ def states_of(dataset: Dataset, run: SavedRun) -> dict[str, Any]:
 
 
 def decided_on(dataset: Dataset) -> SavedRun | None:
-    """The last kept recommend on these very entries, queries and labels; None where none can be read."""
+    """The last kept recommend, without a restriction, on these entries, queries and labels; None without one."""
     with suppress(DataError):
         now = {name: state[0] for name, state in _hashed(parts_of(dataset)).items()}
         for run in reversed(load_runs(dataset)):
-            if run.kind == "recommend" and run.facts.states.items() >= now.items():
+            free = run.kind == "recommend" and not run.facts.restricted
+            if free and run.facts.states.items() >= now.items():
                 return run
     return None
 
@@ -254,5 +256,6 @@ def _facts(result: Result) -> RunFacts:
         baseline=result.provenance.baseline,
         chosen=choice.strategy if decision and choice else "",
         labels_needed=decision.more if decision else None,
+        restricted=any(one.key.startswith("restricted") for one in result.answer.because),
         rows=sorted(rows, key=lambda row: (-row.mean, row.label)),
     )

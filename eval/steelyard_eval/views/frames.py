@@ -132,12 +132,10 @@ class Answered:
 
         Parameters
         ----------
-        name : str
-            A figure, as `what`, or the metric whose means are shown; the primary one by default.
-        what : str
-            means (with intervals), differences (to the baseline), queries (the difference on each), categories,
-            and what else the result has, such as curve of recommend. All but means are of the primary metric.
-            By default what answers: the decision, else the means.
+        name: A figure, as `what`, or the metric whose means are shown; the primary one by default.
+        what: means (with intervals), differences (to the baseline), queries (the difference on each), categories,
+            and what else the result has, such as curve of recommend. All but means are of the primary metric. By
+            default what answers: the decision, else the means.
         """
         from steelyard_eval.views.figures import draw, figures  # which a terminal does not draw
 

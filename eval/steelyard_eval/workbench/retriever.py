@@ -33,14 +33,10 @@ def as_retriever(
 
     Parameters
     ----------
-    weights : str, Path or SearchConfig
-        A weights file, a system or a strategy.
-    vault : str, Path or Vault
-        What is searched; a vault that is opened here stays open.
-    framework : str
-        langchain, llama_index or haystack.
-    limit : int
-        Number of results (default: the configuration's); `top_k` of Haystack's `run` replaces it.
+    weights: A weights file, a system or a strategy.
+    vault: What is searched; a vault that is opened here stays open.
+    framework: langchain, llama_index or haystack.
+    limit: Number of results (default: the configuration's); `top_k` of Haystack's `run` replaces it.
     """
     if framework not in FRAMEWORKS:
         valid = ", ".join(FRAMEWORKS)

@@ -48,12 +48,9 @@ class Workbench:
 
     Parameters
     ----------
-    dataset : Dataset
-        What is searched, and how it is judged.
-    embedder : str
-        The source of the vectors; see `Workspace.open`.
-    jobs : int or Executor
-        Processes that search for recordings; results are the same.
+    dataset: What is searched, and how it is judged.
+    embedder: The source of the vectors; see `Workspace.open`.
+    jobs: Processes that search for recordings; results are the same.
     """
 
     def __init__(self, dataset: Dataset, embedder: str = "auto", jobs: int | Executor = 1) -> None:
@@ -101,9 +98,9 @@ class Workbench:
 
         Parameters
         ----------
-        contenders : str, sequence, mapping, or one contender
-            Several stand in one string, separated by commas, in a list, or in a mapping from labels; by default
-            the usual systems. `more` are further ones, after a string or one contender. Each is one of these:
+        contenders: Several stand in one string, separated by commas, in a list, or in a mapping from labels; by
+            default the usual systems. `more` are further ones, after a string or one contender. Each is one of
+            these:
 
             - the text of a system, a strategy, a weights file, a TREC run or an endpoint, as for the command;
             - a function from a query, with its `text`, to ids, best first, or to pairs of id and score;
@@ -112,27 +109,17 @@ class Workbench:
               qid, query and, where any has one, filter (JSON) to one with qid, docno and score;
             - a run in memory: a DataFrame with the columns qid, docno and score, a run of ranx, or a mapping
               from queries to the scores of documents, or to ids, best first.
-        current : str or any contender
-            What you use today: a label, or any contender. The others are tested against it (default: the `system`
-            in dataset.json if it is compared, else the first contender).
-        metrics : str or sequence of str
-            Metrics by their names in ir_measures, separated by commas. The first one is tested.
-        split : str
-            train, dev, test or all (default: the data set's choice).
-        limit : int
-            Length of every list (default: the largest cutoff of the metrics).
-        recording : str or Path
-            Replay this folder, which `record` wrote, instead of searching.
-        write_runs : str or Path
-            Write every list as a TREC run to this folder.
-        verify : bool
-            Compute every metric again with ir_measures, and compare.
-        seed : int
-            Seed of the tests.
-        timed : bool
-            Time the searches.
-        ceiling : bool
-            Add what a learned model over all signals reaches; reports and notebooks have that anyway.
+        current: What you use today: a label, or any contender. The others are tested against it (default: the
+            `system` in dataset.json if it is compared, else the first contender).
+        metrics: Metrics by their names in ir_measures, separated by commas. The first one is tested.
+        split: train, dev, test or all (default: the data set's choice).
+        limit: Length of every list (default: the largest cutoff of the metrics).
+        recording: Replay this folder, which `record` wrote, instead of searching.
+        write_runs: Write every list as a TREC run to this folder.
+        verify: Compute every metric again with ir_measures, and compare.
+        seed: Seed of the tests.
+        timed: Time the searches.
+        ceiling: Add what a learned model over all signals reaches; reports and notebooks have that anyway.
         """
         from dataclasses import replace
 
@@ -191,32 +178,20 @@ class Workbench:
 
         Parameters
         ----------
-        current : any contender
-            What you use today (default: the `system` in dataset.json, else bm25; for tune, its strategy).
-        only : configuration
-            Tune only this system, strategy or weights file, on the split train, else dev, else all but test.
-        weights_only : bool
-            Tune only the weights; keep the settings (k, scale, depths, half-lives) as written.
-        metric : str
-            Metric that decides, by its name in ir_measures.
-        limit : int
-            Length of the lists (default: the cutoff of the metric).
-        recording : str or Path
-            Replay this folder, which `record` wrote, instead of searching.
-        model_labels : str or Path
-            Labels file written by `judge --model`. If the model agrees with you, your labels count for more.
-        seed : int
-            Seed of the folds.
-        timed : bool
-            Time live search in every row, which takes a second or more.
-        target : str
-            Choose only what this export target can express, such as elasticsearch or echovault.
-        latency : float
-            Choose only configurations whose median latency is at most this many milliseconds.
-        embedding_calls : float
-            Choose only configurations that embed at most this many of 100 queries (0: no vectors).
-        ceiling : bool
-            Add what a learned model over all signals reaches; reports and notebooks have that anyway.
+        current: What you use today (default: the `system` in dataset.json, else bm25; for tune, its strategy).
+        only: Tune only this system, strategy or weights file, on the split train, else dev, else all but test.
+        weights_only: Tune only the weights; keep the settings (k, scale, depths, half-lives) as written.
+        metric: Metric that decides, by its name in ir_measures.
+        limit: Length of the lists (default: the cutoff of the metric).
+        recording: Replay this folder, which `record` wrote, instead of searching.
+        model_labels: Labels file written by `judge --model`. If the model agrees with you, your labels count for
+            more.
+        seed: Seed of the folds.
+        timed: Time live search in every row, which takes a second or more.
+        target: Choose only what this export target can express, such as elasticsearch or echovault.
+        latency: Choose only configurations whose median latency is at most this many milliseconds.
+        embedding_calls: Choose only configurations that embed at most this many of 100 queries (0: no vectors).
+        ceiling: Add what a learned model over all signals reaches; reports and notebooks have that anyway.
         """
         from steelyard_eval.choose.recommend import recommend
 
@@ -250,19 +225,13 @@ class Workbench:
 
         Parameters
         ----------
-        feedback : str or Path
-            Feedback log (default: the data set's own).
-        current : any contender
-            Configuration behind the logged results and used today (default: the policy of most results).
-        source : str
-            ``KIND`` or ``KIND:PATH``: first make the log from files of another program, such as transcripts, and
-            write it to `feedback` (default: `feedback.KIND.jsonl` in the data set's folder).
-        keep_queries : bool
-            Also store the texts of queries in the log.
-        rule : str
-            labels: labels decide, actions refine. adaptive: the rule in Soleri's document.
-        labels : bool
-            Let labels decide, from 15 labelled queries on. Without labels, nothing ships.
+        feedback: Feedback log (default: the data set's own).
+        current: Configuration behind the logged results and used today (default: the policy of most results).
+        source: ``KIND`` or ``KIND:PATH``: first make the log from files of another program, such as transcripts,
+            and write it to `feedback` (default: `feedback.KIND.jsonl` in the data set's folder).
+        keep_queries: Also store the texts of queries in the log.
+        rule: labels: labels decide, actions refine. adaptive: the rule in Soleri's document.
+        labels: Let labels decide, from 15 labelled queries on. Without labels, nothing ships.
         """
         from steelyard_eval.learn import learn
 
@@ -289,16 +258,11 @@ class Workbench:
 
         Parameters
         ----------
-        contender : str
-            System or strategy to start from (default: `current`).
-        current : any contender
-            Contender to compare every move with (default: the `system` in dataset.json, else bm25).
-        metric : str
-            Metric to show, by its name in ir_measures.
-        limit : int
-            Length of the lists (default: the cutoff of the metric).
-        recording : str or Path
-            Replay this folder, which `record` wrote with all queries, instead of searching.
+        contender: System or strategy to start from (default: `current`).
+        current: Contender to compare every move with (default: the `system` in dataset.json, else bm25).
+        metric: Metric to show, by its name in ir_measures.
+        limit: Length of the lists (default: the cutoff of the metric).
+        recording: Replay this folder, which `record` wrote with all queries, instead of searching.
         """
         from steelyard.base.extensions import require
 
@@ -335,25 +299,18 @@ class Workbench:
 
         Parameters
         ----------
-        contenders : str, sequence, mapping, or one contender
-            Contenders to choose between. The pool of a query is their top ten results.
-            By default what `recommend` needs next. Without labels, or with labels of single pairs: single pairs of
-            the usual strategies (`choose.public.CONTENDERS`), where each answer decides the next pair, until the
-            verdict is settled. Otherwise `random` queries.
-        out : str or Path
-            Folder of the judgments (default: judgments in the folder of the data set, or in the current folder if
+        contenders: Contenders to choose between. The pool of a query is their top ten results. By default what
+            `recommend` needs next. Without labels, or with labels of single pairs: single pairs of the usual
+            strategies (`choose.public.CONTENDERS`), where each answer decides the next pair, until the verdict is
+            settled. Otherwise `random` queries.
+        out: Folder of the judgments (default: judgments in the folder of the data set, or in the current folder if
             the data set is in memory). Each judgment is saved at once.
-        judge : str
-            Your name as judge. Each judge has their own files.
-        second_judge_of : str
-            Label again the pairs that this judge labelled, to measure agreement (kappa).
-        split : str
-            Queries of this split (default: all).
-        seed : int
-            Seed of the order.
-        random : bool
-            True: label all results of queries drawn at random; these labels can lead to ship. False: label single
-            pairs. By default as above.
+        judge: Your name as judge. Each judge has their own files.
+        second_judge_of: Label again the pairs that this judge labelled, to measure agreement (kappa).
+        split: Queries of this split (default: all).
+        seed: Seed of the order.
+        random: True: label all results of queries drawn at random; these labels can lead to ship. False: label
+            single pairs. By default as above.
         """
         from steelyard.base.extensions import require
 
@@ -386,17 +343,12 @@ class Workbench:
 
         Parameters
         ----------
-        query_id : str
-            One of the data set's queries.
-        config : contender
-            A system, a strategy or a weights file (default: the `system` in dataset.json, else bm25).
-        against : contender
-            Also explain what this contender changes. The configuration is before, this is after. Contenders with
-            only lists (TREC runs) are compared by ranks.
-        entry : str
-            Entry to explain in full, ranked or not.
-        limit : int
-            Length of the lists (default: the weights file's limit, else 10).
+        query_id: One of the data set's queries.
+        config: A system, a strategy or a weights file (default: the `system` in dataset.json, else bm25).
+        against: Also explain what this contender changes. The configuration is before, this is after. Contenders
+            with only lists (TREC runs) are compared by ranks.
+        entry: Entry to explain in full, ranked or not.
+        limit: Length of the lists (default: the weights file's limit, else 10).
         """
         from steelyard_eval.explain import explain
 
@@ -421,20 +373,13 @@ class Workbench:
 
         Parameters
         ----------
-        contenders : any contender, or several
-            Contenders to test (default: all of the baseline).
-        baseline : str or Path
-            Baseline file; `update_baseline` writes it.
-        reason : str
-            Write a first baseline with this reason if there is none.
-        budget : float
-            Drop of nDCG@10 that the gate must rule out to pass.
-        block_slices : bool
-            Also fail if a category or intent is significantly worse.
-        split : str
-            Queries of this split (default: the baseline's).
-        limit : int
-            Length of the lists (default: the baseline's).
+        contenders: Contenders to test (default: all of the baseline).
+        baseline: Baseline file; `update_baseline` writes it.
+        reason: Write a first baseline with this reason if there is none.
+        budget: Drop of nDCG@10 that the gate must rule out to pass.
+        block_slices: Also fail if a category or intent is significantly worse.
+        split: Queries of this split (default: the baseline's).
+        limit: Length of the lists (default: the baseline's).
         """
         from steelyard_eval.gate.gate import check, update
 
@@ -501,13 +446,10 @@ class Workbench:
 
         Parameters
         ----------
-        query : str or Query
-            The id of a query of the data set, or any text. With recorded vectors, only queries of the data set
+        query: The id of a query of the data set, or any text. With recorded vectors, only queries of the data set
             have a vector; other texts are searched by keywords, and the result says so.
-        config : contender
-            A system, a strategy or a weights file.
-        limit : int
-            Number of results (default: the weights file's limit, else 10).
+        config: A system, a strategy or a weights file.
+        limit: Number of results (default: the weights file's limit, else 10).
         """
         return self.searcher(config, limit=limit)(query)
 
@@ -567,19 +509,13 @@ class Workbench:
 
         Parameters
         ----------
-        out : str or Path
-            Folder of the recording of lists, or of one recording for each system.
-        systems : str or sequence of str
-            Systems whose retrievers run, separated by commas.
-        lists : str, sequence or mapping
-            Lists of other engines to record instead, by name: ``"bm25=a.run, mine=b.run"`` or a mapping to TREC
+        out: Folder of the recording of lists, or of one recording for each system.
+        systems: Systems whose retrievers run, separated by commas.
+        lists: Lists of other engines to record instead, by name: ``"bm25=a.run, mine=b.run"`` or a mapping to TREC
             runs, tables, functions or endpoints.
-        split : str
-            Queries of this split (default: all for lists, the data set's choice for systems).
-        limit : int
-            Length of the lists to record systems for.
-        rerank : str
-            Candidates that a re-ranker scores: top (those that systems read), or all, to replay any top.
+        split: Queries of this split (default: all for lists, the data set's choice for systems).
+        limit: Length of the lists to record systems for.
+        rerank: Candidates that a re-ranker scores: top (those that systems read), or all, to replay any top.
         """
         from steelyard_eval.common.configurations import split_contenders
         from steelyard_eval.compare.list_recording import save_lists
@@ -612,30 +548,23 @@ def load(
 
     Parameters
     ----------
-    source : str, Path, mapping or table
-        A folder of Steelyard's own format or of BEIR's; a store that `steelyard import` reads, or the name of its
-        kind; or a mapping with the keys corpus, queries, qrels, vectors and those of dataset.json; or the corpus
-        alone, as a DataFrame or a list of objects with the fields of corpus.jsonl, beside `queries` and `qrels`;
-        or a data set that ir_datasets or PyTerrier has loaded.
-    queries : DataFrame, list of objects, or mapping of ids to texts
-        With the fields of queries.jsonl. Here and in a corpus `qid`, `query_id`, `docno`, `doc_id` are ids, too.
-    qrels : DataFrame, mapping or triples
-        Columns query, entry, grade (or ir_measures' query_id, doc_id, relevance, or PyTerrier's qid, docno,
+    source: A folder of Steelyard's own format or of BEIR's; a store that `steelyard import` reads, or the name of
+        its kind; or a mapping with the keys corpus, queries, qrels, vectors and those of dataset.json; or the
+        corpus alone, as a DataFrame or a list of objects with the fields of corpus.jsonl, beside `queries` and
+        `qrels`; or a data set that ir_datasets or PyTerrier has loaded.
+    queries: With the fields of queries.jsonl. Here and in a corpus `qid`, `query_id`, `docno`, `doc_id` are ids,
+        too.
+    qrels: Columns query, entry, grade (or ir_measures' query_id, doc_id, relevance, or PyTerrier's qid, docno,
         label); or query -> entry -> grade; or query -> relevant entries.
-    vectors : mapping
-        Model -> (array of the entries' vectors, array of the queries'), a row each, in their order.
-    text_for_embedding : str
-        The template of the text that these vectors stand for.
-    embedder : str
-        auto: the choice in dataset.json, else recorded, else lsa. recorded: the vectors of the data set.
+    vectors: Model -> (array of the entries' vectors, array of the queries'), a row each, in their order.
+    text_for_embedding: The template of the text that these vectors stand for.
+    embedder: auto: the choice in dataset.json, else recorded, else lsa. recorded: the vectors of the data set.
         recorded:MODEL: those of one model. lsa: vectors fitted on the texts. none: keywords only. All others need
         an extra.
-    jobs : int or Executor
-        Number of processes, or the address of a Dask scheduler (extra dask). The result is the same. More than one
-        pays off for thousands of queries.
-    intents : str, optional
-        Source of query intents: classified, as in live search (default), or given, the field `intent` of queries
-        if the system knows it.
+    jobs: Number of processes, or the address of a Dask scheduler (extra dask). The result is the same. More than
+        one pays off for thousands of queries.
+    intents: Source of query intents: classified, as in live search (default), or given, the field `intent` of
+        queries if the system knows it.
     """
     from dataclasses import replace
 

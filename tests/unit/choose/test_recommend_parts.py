@@ -69,7 +69,7 @@ def test_what_no_target_can_run_says_what_was_tried_why_not_and_what_to_do(space
     assert all(target in line for target in TARGETS)  # python as what remains
     assert "graph is no part of a hybrid query" in line
     fits = replace(found, config=config_of("rrf(bm25, vector, k=1)")).saved(tmp_path / "w.json", space.dataset)[1]
-    (line,) = [line for line in fits if line.startswith("export: ")]
+    (line,) = [line.split("not fit")[0] for line in fits if line.startswith("export: ")]
     assert {target for target in TARGETS if target in line} == {*ENGINES} - {"weaviate"}
 
 
@@ -364,18 +364,19 @@ class TestParts:
         beaten = [any(_dominates(other, own) for other in points) for own in points]
         assert beaten == [True, False, False, False, False, True]
 
-    def test_each_signal_is_tried_alone_and_at_a_tenth(self):
+    def test_each_signal_is_tried_nearly_alone_and_at_a_tenth(self):
         """Of 0.5, 0.3 and 0.2 beside a weight of 1 that does not move: a tenth of 0.5 leaves 0.05 of 0.55."""
         found = list(_corners(np.array([1, 0.5, 0.3, 0.2]), [np.array([1, 2, 3])]))
-        assert [row.tolist() for row in found[::2]] == [[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]]
+        assert found[0] == pytest.approx([1, 0.995, 0.003, 0.002])
+        assert found[4] == pytest.approx([1, 0.005, 0.003, 0.992])
         assert found[1] == pytest.approx([1, 0.05 / 0.55, 0.3 / 0.55, 0.2 / 0.55])
 
     def test_the_line_of_two_weights_leaves_out_what_equals_the_start_to_six_digits(self):
-        """0.3 is one of the 71 shares of the line; the start 0.3000004 takes its place."""
+        """0.3 is one of the 69 shares of the line; the start 0.3000004 takes its place."""
         form = form_of([[0.9, 0.1], [0.2, 0.8]], [1, 0], [2])
         rows = shares(replace(form, weights=np.array([0.3000004, 0.6999996])), [np.array([0, 1])], 1600)
         assert rows[0].tolist() == pytest.approx([0.3000004, 0.6999996], abs=1e-12)
-        assert len(rows) == 71
+        assert len(rows) == 69
         assert 0.3 not in rows[1:, 0]
 
     def test_what_is_warm_is_searched_once_in_every_scope_before_it_is_timed(self):

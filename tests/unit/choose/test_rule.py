@@ -165,6 +165,7 @@ class TestRule:
         # The published formula, written out by itself; a table of three collections counts as 10 * 3 / 4 queries.
         rng = np.random.default_rng(3)
         own, unseen, units = rng.normal(0.1, 0.2, 30), rng.normal(0.05, 0.3, 30), np.repeat(np.arange(10), 3)
+        own[:15] = 0.0  # it changes half of the queries, and 0.6 are usual
         table, variance, known = 0.08, 0.09, 7.5
         prior = PriorGains(np.array([table]), np.array([variance]), np.array([known]))
         expect = Expectation(Scored.of(own[None, :], own[None, :], (prior, prior), units), OVER_SYSTEM)
@@ -178,7 +179,8 @@ class TestRule:
         posterior = (30 * own.mean() + known * table) / (30 + known)
         mean = 0.7 * (30 * unseen.mean() + known * table) / (30 + known) + 0.3 * posterior
         sample = (1.1 * max(error(own), error(unseen)) * np.sqrt(30 / (30 + known))) ** -2
-        mean, deviation = (sample * mean + 0.13**-2 * 0.1) / (sample + 0.13**-2), (sample + 0.13**-2) ** -0.5
+        usual = (0.5 / 0.6 * 0.13) ** -2
+        mean, deviation = (sample * mean + usual * 0.5 / 0.6 * 0.1) / (sample + usual), (sample + usual) ** -0.5
         expected = scipy.stats.t(10 - 1 + known, mean, deviation)
         assert found.mean == pytest.approx(mean)
         assert (found.low, found.high) == pytest.approx(expected.interval(0.95))

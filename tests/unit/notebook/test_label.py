@@ -321,7 +321,7 @@ class TestCommand:
         for name in ("qrels.txt.bak", "dataset.json.bak"):
             assert (unstated / name).exists()
         assert load(unstated).qrels["q2"] == {"m1": 1}
-        assert load(unstated).sampling_by_query == {"q1": "random", "q2": "by hand"}
+        assert load(unstated).sampling_by_query == {"q1": "random", "q2": "unknown"}
         assert "to use them" not in judged(*words, keys="q").stdout
 
     def test_the_hash_of_dataset_json_is_that_of_the_labels_and_counts_are_left_out(self, unstated):
@@ -512,7 +512,7 @@ class TestDrawn:
         assert done.changed == []
         assert now.qrels.keys() == {*queries}
         assert (now.random_queries, now.sampling_by_query[drawn]) == ({drawn}, "random")
-        assert {how for query, how in now.sampling_by_query.items() if query != drawn} == {"by hand"}
+        assert {how for query, how in now.sampling_by_query.items() if query != drawn} == {"unknown"}
         assert self.open(folder, tmp_path / "j").next[0] != drawn  # drawn once, and not again
         for step in done.undo.split(" && "):
             shutil.copy(*shlex.split(step)[1:])

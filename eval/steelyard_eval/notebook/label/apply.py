@@ -152,7 +152,11 @@ def to_state(
         earlier = {"provenance": with_batch(dataset.provenance, kept)} if kept.labels else {}
         return {"sampled": way.sampled, **earlier}
     if dataset.qrels and dataset.sampled not in RANDOM_SAMPLES:
-        return {"provenance": with_batch(dataset.provenance, way)} if judged else {}
+        rows = {query: tuple(row) for query, row in dataset.qrels.items() if row}
+        # Beside drawn labels those that nothing is said of would count as chosen by hand, and did not before.
+        unknown = () if dataset.sampled else (Batch("unknown", rows, dataset.pool),)
+        known = dataset.provenance or unknown
+        return {"provenance": with_batch(known, way)} if judged else {}
     first, unfair = mixed and not dataset.qrels, random and dataset.sampled not in RANDOM_SAMPLES
     untrue = {
         "sampled": unfair or (first and (dataset.complete or not random)),

@@ -27,7 +27,7 @@ DIGEST = 12
 """Digits of a hash, where it is to be read; the document has it whole."""
 MAX_NAMED = 4
 """Contenders that are named in one warning."""
-NARROW_INTERVAL = 0.05  # an interval of less needs three digits
+NARROW_INTERVAL, MIN_END = 0.05, 0.005  # an interval of less needs three digits, and an end nearer to 0
 MAX_BEST_NAME_CHARS = 24
 """Characters of the name of what is best; a longer one stands in the formula alone."""
 
@@ -93,14 +93,14 @@ def ends(of: Estimate) -> str:
 
 
 def span(of: Estimate) -> str:
-    """The two ends of an interval, in as many digits as tell them apart; empty where it tells nothing.
+    """The two ends of an interval, in as many digits as tell them and their signs; empty where it tells nothing.
 
-    >>> span(Estimate(0.12, 0.077, 0.164)), span(Estimate(0.01, 0.004, 0.016))
-    ('+0.08 to +0.16', '+0.004 to +0.016')
+    >>> span(Estimate(0.12, 0.077, 0.164)), span(Estimate(0.06, -0.003, 0.12))
+    ('+0.08 to +0.16', '-0.003 to +0.120')
     """
     if of.low is None or of.high is None or not tells(of.low, of.high):
         return ""
-    digits = 2 if of.high - of.low >= NARROW_INTERVAL else 3
+    digits = 2 if of.high - of.low >= NARROW_INTERVAL and min(abs(of.low), abs(of.high)) >= MIN_END else 3
     return " to ".join(number(end, digits, signed=True) for end in (of.low, of.high))
 
 
