@@ -74,8 +74,8 @@ def index_dataset(
         vault.set_languages(dataset.language)
         for index in keyword_indexes(SYSTEMS.values()):
             vault.ensure_index(index)
-        vault.ensure_words(analyses(SYSTEMS.values(), vault))
         embedded = _embed_all(vault, kinds, outside, config)
+        vault.ensure_words(analyses(SYSTEMS.values(), vault))  # last: every vector counts as a change of its entry
         count = vault.count()
         measured = {}
         if hnsw:
@@ -115,11 +115,11 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
         with vault.transaction():
             vault.rebuild_indexes(keyword_indexes(SYSTEMS.values()))
             vault.drop_words()
-            vault.ensure_words(analyses(SYSTEMS.values(), vault))
             for space, _ in vault.spaces():
                 vault.drop_space(space)
             vault.drop_models()
             embedded = _embed_all(vault, kinds, outside, None)
+            vault.ensure_words(analyses(SYSTEMS.values(), vault))
         return {"entries": vault.count(), "embedded": embedded, "models": vault.models()}
 
 

@@ -18,10 +18,13 @@ from steelyard.retrievers.tsearch import TsRetriever, analysis
 from steelyard.stores.base import RevisionCache
 from steelyard.stores.sqlite import Vault, words
 from steelyard.systems import analyses, find_system
+from steelyard_eval.datasets import load
+from steelyard_eval.vaults import index_dataset, reindex_vault
 
 BM25, SOLERI, JS, MOLTNET = map(find_system, ("bm25", "soleri", "spec_kit:js", "moltnet"))
 SEARCH = MOLTNET.reading.index
 SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"tags": ["x"]}), valid_at(50.0)]
+STARTER = Path(__file__).parents[3] / "qrels" / "starter"
 TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 ASKED, VOCABULARY = TABLES["ASKED"], TABLES["VOCABULARY"]
 
@@ -82,6 +85,15 @@ def test_random_writes_leave_the_lists_of_a_vault_that_is_counted_anew(tmp_path,
             writer.upsert(entries(rng, some[1:]))
         assert [lacking for _, lacking in first.word_indexes()] < [9] * 4
         assert len(first.word_indexes()) == 4
+
+
+@pytest.mark.parametrize("write", [len, reindex_vault])
+def test_indexing_leaves_no_word_index_behind_its_vectors(tmp_path, always, write):
+    path = str(tmp_path / "vault")
+    index_dataset(load(STARTER), path, "lsa")
+    write(path)
+    with Vault(path) as vault:
+        assert {behind for _, behind in vault.word_indexes()} == {0}
 
 
 def test_a_new_process_reads_what_is_stored(tmp_path, always, monkeypatch):
