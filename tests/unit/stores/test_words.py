@@ -87,7 +87,7 @@ def test_random_writes_leave_the_lists_of_a_vault_that_is_counted_anew(tmp_path,
         assert len(first.word_indexes()) == 4
 
 
-@pytest.mark.parametrize("write", [len, reindex_vault])
+@pytest.mark.parametrize("write", [lambda path: None, reindex_vault])
 def test_indexing_leaves_no_word_index_behind_its_vectors(tmp_path, always, write):
     path = str(tmp_path / "vault")
     index_dataset(load(STARTER), path, "lsa")
