@@ -10,7 +10,7 @@ from tabled import tabled
 from steelyard.base.fields import parse_time
 from steelyard.memory.query import Filters
 from steelyard.memory.text import CONTENT
-from steelyard_eval.extensions.importers import import_store, load_store
+from steelyard_eval.extensions.importers import base, import_store, load_store
 from steelyard_eval.measures.trec_runs import read_run
 
 
@@ -182,8 +182,9 @@ def test_cortex_mem(store_root):
     assert {entry.tenant for entry in store.data.entries} == {expected["tenant"]}
 
 
-def test_langgraph(store_root):
-    store = Store(store_root, "langgraph-sqlite", "store.db")
+@pytest.mark.parametrize("source", ["store.db", ""])
+def test_langgraph(store_root, source):
+    store = Store(store_root, "langgraph-sqlite", source)
     found = {(entry.extra["item_key"], tuple(entry.extra["namespace"])): entry for entry in store.data.entries}
     assert set(found) == {(item["item_key"], tuple(item["namespace"])) for item in store.expected["items"]}
     for item in store.expected["items"]:
@@ -312,6 +313,16 @@ def damaged(store_copy, change):
 def count(data, words):
     """The notes that say this."""
     return [note for note in data.notices if words in note]
+
+
+@tabled
+def test_what_is_archived_or_left_out_is_counted_and_the_generation_proposed(
+    store_root, monkeypatch, folder, newest, notes
+):
+    monkeypatch.setattr(base, "SYSTEMS", {f"{newest}:newest"})  # whatever profiles there are
+    data = load_store(store_root / folder)
+    assert [note for note in notes if not count(data, note)] == []
+    assert len(count(data, f"search it as {newest}:newest")) == (folder != "echovault-seed-era")
 
 
 @tabled
