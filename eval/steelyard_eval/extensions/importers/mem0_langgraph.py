@@ -47,7 +47,9 @@ def langgraph(source: ForeignStore) -> base.Imported:
     with source.database(_graph(source) or source.path.name) as db:
         imported.add(db.rows("store", "prefix"), _item)
         known = {entry["id"] for entry in imported.entries}
-        for row in db.rows("store_vectors", "prefix"):
+        rows = list(db.rows("store_vectors", "prefix"))
+        imported.note(sum(_item_id(row) not in known for row in rows), "vector", "of deleted items left out")
+        for row in rows:
             if (id_ := _item_id(row)) in known and row["field_name"] == "$" and row["embedding"] is not None:
                 imported.vector(MODEL, id_, db.floats(row["embedding"]))
         imported.notes += db.notes()

@@ -55,6 +55,8 @@ def echovault(source: ForeignStore) -> Imported:
         model = {row["key"]: row["value"] for row in db.rows("meta")}.get("embedding_model")
         for row in rows:
             imported.vector(model or "echovault", row["id"], vectors.get(row["rowid"]))
+        gone = vectors.keys() - {row["rowid"] for row in rows}
+        imported.note(len(gone), "vector", "of deleted memories left out")
         imported.notes += db.notes()
         imported.left_out(db)
     ids = {row["title"]: row["id"] for row in reversed(rows)} | {row["id"]: row["id"] for row in rows}
