@@ -302,10 +302,9 @@ def damaged(store_copy, change):
 
     def make(folder, file, *statements):
         place = store_copy(folder, folder)
-        source = place / file if folder == "langgraph-sqlite" else place
-        whole = load_store(source)
+        whole = load_store(place)
         change(place / file, *statements)
-        return whole, load_store(source)
+        return whole, load_store(place)
 
     return make
 
@@ -363,9 +362,8 @@ def anew(table):
 
 def test_feedback_of_soleri_without_a_time_is_left_out(damaged, tmp_path, store_root):
     _, whole = feedback(store_root, "soleri", tmp_path / "whole")
-    odd = {1: "NULL", 2: "'soon'"}
-    changes = [f"UPDATE brain_feedback SET created_at = {value} WHERE id = {at}" for at, value in odd.items()]
-    damaged("soleri", "vault.db", *anew("brain_feedback"), *changes)
+    change = "UPDATE brain_feedback SET created_at = iif(id = 1, NULL, 'soon') WHERE id < 3"
+    damaged("soleri", "vault.db", *anew("brain_feedback"), change)
     done = import_store(tmp_path / "soleri", tmp_path / "mine")
     mine = [json.loads(line) for line in (tmp_path / "mine" / "feedback.jsonl").read_text().splitlines()]
     assert mine == [line for line in whole if line["query_id"] not in ("brain-1", "brain-2")]
