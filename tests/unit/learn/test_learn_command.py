@@ -142,7 +142,7 @@ def test_another_system_documents_no_such_rule_and_evaluations_follow_no_acts(tm
     assert data.dataset.feedback is not None
     assert data.compare("soleri").result.rows[0].strategy == str(find_system("soleri").config().effective)
     find_system("soleri").config().save(weights := tmp_path / "w.json")
-    done(*"search gone.db x --log gone.jsonl --system bm25 --set adaptive=true".split(), code=2)
+    done("search", "gone.db", "x", "--log", "l", "--system", "bm25", "--set", "adaptive=true", code=2)
     by = RankedBy.of(str(weights))
     assert (by.following("l", None).follower, by.following("l", True).follower is None) == (None, False)
 
