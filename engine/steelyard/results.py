@@ -1,7 +1,7 @@
 """The result of a search: hits with their entries and signals, and the explanation of each score."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -49,6 +49,8 @@ class SearchResult:
     """The other configuration of a list that was interleaved, and for each hit the hash of what placed it."""
     parts: "tuple[SearchResult, ...]" = ()
     """What an interleaved list was drafted from, two; `table`, `ranking` and the like are of the first."""
+    moved_by: str = ""
+    """What moved the weights of the configuration, in words; empty where nothing did."""
 
     @property
     def progress(self) -> Progress | None:
@@ -103,7 +105,7 @@ class SearchResult:
         if rows:
             again = explain_rescore(table, self.fused, self.finish, rows[0])
             if tree := again or compile_plan(table, self.strategy).explain(rows[0]):
-                return tree
+                return replace(tree, text=f"{tree.text}; {self.moved_by}") if self.moved_by else tree
         added = np.flatnonzero(np.isin(self.ranking.row, rows))
         if not len(added):
             raise ConfigError(f"entry {quote(id_)} is not ranked for this query; explain one of the hits")

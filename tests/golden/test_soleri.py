@@ -275,7 +275,7 @@ def test_a_full_result_is_entry_score_and_breakdown():
     hits = search(vault_of(entry, cosines={entry.id: 0.6}), "JWT", Spy(), tags=("jwt",), domain="auth")
     shown = DOCUMENTED.showing.present(hits[0])
     assert list(shown) == ["entry", "score", "breakdown"]
-    assert shown["entry"] == entry.to_json()
+    assert shown["entry"] == {**entry.to_json(), "updated_at": "1972-01-01T00:00:00Z"}
     expected = {"vector": 0.6, "severity": 1.0, "temporalDecay": 0.5, "tagOverlap": 0.5, "domainMatch": 1.0}
     assert list(shown["breakdown"]) == ["semantic", *expected]
     semantic = shown["breakdown"].pop("semantic")

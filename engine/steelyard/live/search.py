@@ -106,6 +106,7 @@ class Searcher:
         self._sources = RetrieverPool(self.store, self.system, config, embedder, proceed)
         self._clock, self._rewriter, self._explore = clock, rewriter, explore
         self._rivals: dict[str, Searcher] = {}
+        self._moved_by = ""
         self._told: set[str] = set()
         self._counting = threading.Lock()
         fused = takewhile(lambda stage: not stage.RESCORES, config.finish)  # later scores are those of a stage
@@ -116,13 +117,13 @@ class Searcher:
                     "by rank or not at all; use floor(...), which has a scale of its own"
                 )
 
-    def with_config(self, config: SearchConfig) -> "Searcher":
-        """A searcher with another configuration.
+    def with_config(self, config: SearchConfig, moved_by: str = "") -> "Searcher":
+        """A searcher with another configuration; its results and explanations say what moved its weights, if told.
 
         It shares what this one has read of the store where both retrieve in the same way.
         """
         other, own = copy(self), self._sources
-        other.config = config
+        other.config, other._moved_by = config, moved_by
         if (config.name, config.retrievers) != (self.config.name, self.config.retrievers):
             other.system = find_system(config.name)
             other._sources = RetrieverPool(self.store, other.system, config, own.embedders, own.proceed)
@@ -194,6 +195,7 @@ class Searcher:
         if lost:
             self._count(lost)
         notes = [*map(str, lost), *self._notes(config, strategy, missing, vectors, mode)]
+        notes += [f"{self._moved_by}: {strategy}"] if self._moved_by else []
         if how := sources.approximate(seconds):
             notes.append(f"vectors were searched by {how}, which may miss some of the nearest")
         masked, ranking, scores = rank_table(table, config, strategy)
@@ -209,6 +211,7 @@ class Searcher:
             config.finish,
             asked,
             seconds | {"search": time.perf_counter() - begin},
+            moved_by=self._moved_by,
         )
         other = self._explore.draw(self.config) if self._explore is not None else None
         return result if other is None else self._drafted(result, other, query, semantic)

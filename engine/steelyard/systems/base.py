@@ -46,6 +46,12 @@ def shown_fields(hit: Hit, form: str) -> dict[str, Any]:
     return shown
 
 
+def record_of(entry: Entry) -> dict[str, object]:
+    """The fields of an entry that are not empty, as JSON values; times as ISO 8601 in UTC."""
+    record = entry.to_json()
+    return record | {name: format_time(record[name]) for name in TIME_FIELDS & record.keys()}
+
+
 def scan_result(hit: Hit) -> dict[str, Any]:
     """Summarise a result, before whole entries are read by id (Soleri's document).
 

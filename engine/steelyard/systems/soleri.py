@@ -13,7 +13,7 @@ from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
 from steelyard.stores.postings import TokenSettings
-from steelyard.systems.base import SNIPPET, ResultForms, SearchSettings, System, scan_result
+from steelyard.systems.base import SNIPPET, ResultForms, SearchSettings, System, record_of, scan_result
 
 FIELD_WEIGHTS = {"id": 5.0, "title": 10.0, "text": 3.0, "context": 1.0, "tags": 2.0}
 FACTORS = WEIGHT_NAMES["soleri"]
@@ -83,9 +83,9 @@ def text(entry: Entry) -> str:
 
 
 def result(hit: Hit) -> dict[str, object]:
-    """Show the documented full form; the breakdown of a memory is all zeros."""
+    """Show the documented full form, times as ISO 8601; the breakdown of a memory is all zeros."""
     breakdown = {name: hit.signals.get(ours, 0.0) for name, ours in FACTORS.items()}
-    return {"entry": hit.entry.to_json(), "score": hit.score, "breakdown": breakdown}
+    return {"entry": record_of(hit.entry), "score": hit.score, "breakdown": breakdown}
 
 
 def examples(entry: Entry) -> tuple[str, str]:

@@ -159,7 +159,7 @@ def export(configuration: str, *, to: str, out: str | None = None) -> None:
     from steelyard_eval.common.configurations import Setting, read_configuration
     from steelyard_eval.export import export as run_export
 
-    document = run_export(read_configuration(configuration).config(Setting(None)), to)
+    document = run_export(read_configuration(configuration).config(Setting(0)), to)
     if out:
         write_text(out, str(document))
         for line in document.notes:

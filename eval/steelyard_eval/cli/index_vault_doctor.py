@@ -104,9 +104,10 @@ def list_(vault: str, *, limit: int | None = None, tenant: str | None = None, **
     --------
     steelyard vault list memory.db --filter tags=auth --filter superseded=false
     """
+    from steelyard.systems.base import record_of
     from steelyard_eval.cli.vault_text import listing
     from steelyard_eval.vaults.arguments import parse_filters, vault_file
-    from steelyard_eval.vaults.read import list_entries, record_of
+    from steelyard_eval.vaults.read import list_entries
 
     filters = parse_filters(options["filter_"])
     entries, total = list_entries(vault_file(vault, tenant), filters, limit, options["scope"])

@@ -51,8 +51,8 @@ def narrowed(
         Repeat tags to require all.
     scope: Show only these entries, such as vault=notes or tenant=team (default: all). Repeat it to show more.
     tenant: Use only this tenant's vault; VAULT is then the folder of all tenants' vaults.
-    set_: Set a weight (recency=0.2), a tier's weight (priority.team=0.6), or an option of a system or store: mode,
-        content, tags, domain, detect_intent, semantic, topup, model, hnsw, threshold, direct, dimension, rewrite.
+    set_: Set a weight (recency=0.2), a tier's weight (priority.team=0.6), or an option: mode, content, tags,
+        domain, detect_intent, semantic, topup, model, hnsw, threshold, direct, dimension, rewrite, adaptive.
     """
 
 
@@ -100,7 +100,7 @@ def search(
         raise click.UsageError("--set direct works with one vault and without --explain; leave out the rest")
     by = ranked_by(**{name: options[name] for name in ("system", "weights", "strategy")})
     files = [vault_file(path, tenant) for path in vault]
-    with open_searcher(files, by, limit, options["scope"], own) as searcher:
+    with open_searcher(files, by.following(log, own.adaptive), limit, options["scope"], own) as searcher:
         scope = parse_filters(options["filter_"])
         if own.dimension:
             options_of = extension("cortex_client").SearchOptions  # it loads asyncio
@@ -197,7 +197,8 @@ def serve(
     share: Share of searches to interleave, for --explore.
     client: Name of the client in the log (default: the name that the client sends).
     http: Serve on this port of 127.0.0.1, with a token, instead of stdio.
-    set_: hnsw=EF: search vectors with the HNSW index of the database, at this ef_search.
+    set_: hnsw=EF: search vectors with the HNSW index of the database, at this ef_search. adaptive=false: keep
+        Soleri's weights, whatever the log says.
 
     Examples
     --------
@@ -219,13 +220,16 @@ def serve(
         raise click.UsageError("--json needs --http, since the client reads standard output; add --http")
     if system and weights:
         raise click.UsageError("--system and --weights exclude each other; leave one out")
+    own = Settings.of(pairs(set_, "--set", ["hnsw", "adaptive"]))
     served = serving.Served(
         vault_file(vault, tenant),
         options["scope"],
         system or weights or face.system,
         share if explore is not None else 0.0,
         None if explore == "drawn" else explore,
-        Settings.of(pairs(set_, "--set", ["hnsw"])).hnsw,
+        own.hnsw,
+        own.adaptive,
+        log,
     )
     writer = None if log is None else serving.ServerLog(log, time.time)
     serving.run(served, face, writer, client, http, _told)

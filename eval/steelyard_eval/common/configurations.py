@@ -39,7 +39,7 @@ class Setting:
 
     Attributes
     ----------
-    limit: Length of the lists; None keeps the limit of a weights file.
+    limit: Length of the lists; None keeps the limit of a weights file, 0 that of a system, too.
     model: The model of the vectors.
     lists: The names of recorded lists of other engines; None when our own retrievers search.
     """
@@ -83,13 +83,14 @@ class NamedConfig:
             return setting.strategy(str(self.given))
         if self.kind == "weights":
             config = self.given if isinstance(self.given, SearchConfig) else SearchConfig.load(self.given)
-            return config if setting.limit is None else config.with_limit(setting.limit)
+            return config.with_limit(setting.limit) if setting.limit else config
         if setting.lists is not None:
             raise ConfigError(
                 f"{self.label} searches with its own retrievers, but the recording has lists of other engines "
                 f"({', '.join(setting.lists)}); write a strategy over these"
             )
-        return find_system(str(self.given)).config(setting.size, setting.model, os.environ)
+        size = None if setting.limit == 0 else setting.size
+        return find_system(str(self.given)).config(size, setting.model, os.environ)
 
 
 def lists_alone(text: str) -> str:

@@ -19,17 +19,7 @@ from steelyard_eval.common.configurations import NamedConfig, Setting
 from steelyard_eval.common.tabular import Tabular
 from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.datasets import Dataset, as_dataset
-from steelyard_eval.explain.document import (
-    ChangeRecord,
-    ExplainedEntry,
-    ExplainedTree,
-    ExplainedView,
-    ExplanationDocument,
-    ListedEntry,
-    PlaceRecord,
-    RequestedEntry,
-    ScoreTree,
-)
+from steelyard_eval.explain import document
 from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.text import text
 from steelyard_eval.explain.view import ListView, contributions, list_view_of, view_of
@@ -55,7 +45,7 @@ class QueryExplanation(Tabular):
     relevant ones that are missing, the changes between two, and the entry that was asked for.
     """
 
-    record: ExplanationDocument
+    record: document.ExplanationDocument
 
     def to_json(self) -> dict[str, Any]:
         """Return the document as plain JSON values."""
@@ -147,7 +137,7 @@ class _Case:
     entries: Mapping[str, Entry]
     scope: Collection[str]
 
-    def record(self, entry: str | None) -> ExplanationDocument:
+    def record(self, entry: str | None) -> document.ExplanationDocument:
         """The document."""
         dataset, query = self.space.dataset, self.query
         views = list(zip(["before", "after"] if len(self.views) == 2 else ["only"], self.views, strict=True))
@@ -171,7 +161,7 @@ class _Case:
             "entry": None if entry is None else self._entry(entry, views),
         }
 
-    def _configuration(self, role: str, view: ListView) -> ExplainedView:
+    def _configuration(self, role: str, view: ListView) -> document.ExplainedView:
         """One view; a query without judgments has no metrics, rather than 0."""
         measures = parse_measures(METRICS) if self.grades else []
         measured = evaluate_lists(view.lists, self.space.dataset.qrels, measures)
@@ -187,10 +177,10 @@ class _Case:
             "missing": [{**self._about(id_), **self._place(view, id_)} for id_ in lost],
         }
 
-    def _listed(self, view: ListView, id_: str, rank: int) -> ListedEntry:
+    def _listed(self, view: ListView, id_: str, rank: int) -> document.ListedEntry:
         tree, again = view.trees(id_)
         terms, factor = contributions(tree) if tree else ([], None)
-        listed: ListedEntry = {
+        listed: document.ListedEntry = {
             "id": id_,
             "headline": headline(self.entries.get(id_)),
             "grade": self.grades.get(id_),
@@ -205,13 +195,13 @@ class _Case:
             listed["finished"] = _finite(again)
         return listed
 
-    def _about(self, id_: str) -> ExplainedEntry:
+    def _about(self, id_: str) -> document.ExplainedEntry:
         return {"id": id_, "headline": headline(self.entries.get(id_)), "grade": self.grades.get(id_)}
 
-    def _place(self, view: ListView, id_: str) -> PlaceRecord:
+    def _place(self, view: ListView, id_: str) -> document.PlaceRecord:
         return view.place(id_, self.query, self.entries.get(id_), id_ in self.scope)
 
-    def _changes(self, before: ListView, after: ListView) -> list[ChangeRecord]:
+    def _changes(self, before: ListView, after: ListView) -> list[document.ChangeRecord]:
         """What moved; what entered or left with its place in the other view."""
         changes, sides = moves(before, after, self._about), {"entered": before, "left": after}
         for change in changes:
@@ -219,8 +209,8 @@ class _Case:
                 change["why"] = self._place(side, change["id"])["why"]
         return changes
 
-    def _entry(self, id_: str, views: Sequence[tuple[str, ListView]]) -> RequestedEntry:
-        explained: list[ExplainedTree] = []
+    def _entry(self, id_: str, views: Sequence[tuple[str, ListView]]) -> document.RequestedEntry:
+        explained: list[document.ExplainedTree] = []
         for role, view in views:
             tree, place = view.tree(id_), self._place(view, id_)
             explanation = _finite(tree) if tree else None
@@ -228,16 +218,16 @@ class _Case:
         return {**self._about(id_), "configurations": explained}
 
 
-def _flat(entry: ListedEntry) -> dict[str, object]:
+def _flat(entry: document.ListedEntry) -> dict[str, object]:
     row: dict[str, object] = {name: entry[name] for name in ("rank", "id", "headline", "grade", "score")}
     row |= {f"raw {name}": signal["value"] for name, signal in entry["signals"].items()}
     row |= {f"from {term['signal']}": term["contribution"] for term in entry["contributions"]}
     return row | {"factor": entry["factor"]["value"] if entry["factor"] else 1.0}
 
 
-def _finite(tree: Explanation) -> ScoreTree:
+def _finite(tree: Explanation) -> document.ScoreTree:
     """The tree without NaN, which JSON lacks: a rank in a list without the entry becomes None."""
-    node: ScoreTree = {"value": tree.value if math.isfinite(tree.value) else None, "text": tree.text}
+    node: document.ScoreTree = {"value": tree.value if math.isfinite(tree.value) else None, "text": tree.text}
     if tree.parts:
         node["combine"] = tree.combine
         node["parts"] = [_finite(part) for part in tree.parts]

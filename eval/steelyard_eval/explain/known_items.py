@@ -8,7 +8,7 @@ worse than always the same default (docs/evidence/few-labels.md), so no weights 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -125,16 +125,11 @@ def ask_known_items(
 
 def _by_kind(items: Sequence[KnownItem], missed: Sequence[bool]) -> list[dict[str, Any]]:
     """Kinds of at least `MIN_ENTRIES_PER_KIND` questions, those with the largest share first."""
-    found: dict[str, list[bool]] = defaultdict(list)
-    for item, lost in zip(items, missed, strict=True):
-        for kind in item.kinds:
-            found[kind].append(lost)
-    rows = [
-        {"kind": kind, "questions": len(lost), "missed": sum(lost)}
-        for kind, lost in found.items()
-        if len(lost) >= MIN_ENTRIES_PER_KIND
-    ]
-    return sorted(rows, key=lambda row: (-row["missed"] / row["questions"], row["kind"]))
+    asked = Counter(kind for item in items for kind in item.kinds)
+    lost = Counter(kind for item, gone in zip(items, missed, strict=True) if gone for kind in item.kinds)
+    often = [kind for kind, count in asked.items() if count >= MIN_ENTRIES_PER_KIND]
+    often.sort(key=lambda kind: (-lost[kind] / asked[kind], kind))
+    return [{"kind": kind, "questions": asked[kind], "missed": lost[kind]} for kind in often]
 
 
 def broken_vectors(dataset: Dataset) -> list[dict[str, object]]:
@@ -153,8 +148,7 @@ def broken_vectors(dataset: Dataset) -> list[dict[str, object]]:
 
 def _chance(row: dict[str, Any], found: dict[str, Any]) -> float:
     """The probability of so many among this kind, were it missed as often as the others (binomial)."""
-    others = found["questions"] - row["questions"]
-    rate = (found["missed"] - row["missed"] + 1) / (others + 2)
+    rate = (found["missed"] - row["missed"] + 1) / (found["questions"] - row["questions"] + 2)
     return float(bdtrc(row["missed"] - 1, row["questions"], rate))
 
 

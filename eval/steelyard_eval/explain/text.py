@@ -10,16 +10,9 @@ from steelyard.grammar import number_text
 from steelyard_eval.common.configurations import LIMIT, short_name
 from steelyard_eval.common.console import brief, cut, grid, width, wrapped
 from steelyard_eval.common.formatting import columns_of
-from steelyard_eval.explain.document import (
-    ChangeRecord,
-    ExplainedView,
-    ExplanationDocument,
-    ListedEntry,
-    PlaceRecord,
-    RequestedEntry,
-    ScoreTree,
-)
+from steelyard_eval.explain import document
 from steelyard_eval.explain.view import too_deep
+from steelyard_eval.result.sentences import heading
 
 TITLE = "title"
 SHORTEST_TITLE = 24
@@ -28,16 +21,6 @@ FOLDED = 16
 """Columns of text are folded to no less than this."""
 PARTED = "   "
 """Between the facts of a line."""
-CAUSE = "because of"
-COLUMNS = (
-    "columns: what a signal adds to the score (its weight x its value), or its value where it has no weight; "
-    "#1: first in that signal's list; -: not in it"
-)
-STANDING = (
-    f"{CAUSE}: the signal that did most to move the entry up or down; for an entry new to the list, the one that "
-    "adds most to its score"
-)
-REST_HINT = "without --entry: the lists and the other entries"
 MOST_MISSING = 12
 """Missing entries that are shown; the JSON document has all of them."""
 
@@ -51,7 +34,7 @@ class TextBlock(NamedTuple):
     keys: int = 2
 
 
-def text(record: ExplanationDocument) -> str:
+def text(record: document.ExplanationDocument) -> str:
     """The query, each configuration with what it missed, and the changes; or the entry that was asked for."""
     blocks = [_query(record)]
     if record["entry"] is not None:
@@ -84,7 +67,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], keys: int) -> st
     return grid(list(map(visible, heads)), rows, numbers, most=width(), keys=keys, folded=FOLDED)
 
 
-def _query(record: ExplanationDocument) -> TextBlock:
+def _query(record: document.ExplanationDocument) -> TextBlock:
     query, dataset = record["query"], record["dataset"]
     facts = {
         "scope": f"{query['filter'] or 'everything'} ({query['in_scope']} of {dataset['entries']} entries)",
@@ -96,11 +79,11 @@ def _query(record: ExplanationDocument) -> TextBlock:
     }
     name = Path(dataset["path"] or "").name or dataset["name"]
     line = PARTED.join(f"{name}: {value}" for name, value in facts.items() if value)
-    legend = [] if record["entry"] else [COLUMNS]
+    legend = [] if record["entry"] else [heading("legend_signals")]
     return TextBlock([f"{name}, query {query['id']}: {query['text']}", line, *legend])
 
 
-def _listed(about: ExplainedView, query: Mapping[str, Any]) -> TextBlock:
+def _listed(about: document.ExplainedView, query: Mapping[str, Any]) -> TextBlock:
     """The list: rank, entry, grade, score, what each signal adds to it, factor, title."""
     lines, entries = _about(about, query), about["entries"][: (about["limit"] or LIMIT)]
     if not entries:
@@ -123,7 +106,7 @@ def _listed(about: ExplainedView, query: Mapping[str, Any]) -> TextBlock:
     return TextBlock(lines, list(columns), list(zip(*columns.values(), strict=True)))
 
 
-def _silent(entries: Sequence[ListedEntry]) -> list[str]:
+def _silent(entries: Sequence[document.ListedEntry]) -> list[str]:
     """The signals that are 0, or not there, for all of several entries, and add 0 to their scores."""
     names = dict.fromkeys(name for entry in entries for name in entry["signals"])
     heard = {term["signal"] for entry in entries for term in entry["contributions"] if term["contribution"]}
@@ -131,7 +114,9 @@ def _silent(entries: Sequence[ListedEntry]) -> list[str]:
     return [name for name in names if len(entries) > 1 and name not in heard]
 
 
-def _signals(entries: Sequence[ListedEntry], silent: Sequence[str], decimals: int) -> dict[str, list[str]]:
+def _signals(
+    entries: Sequence[document.ListedEntry], silent: Sequence[str], decimals: int
+) -> dict[str, list[str]]:
     """What each signal adds to the score, or its raw value where it has no weight or is the score itself."""
     terms = dict.fromkeys((t["signal"], t["weight"]) for entry in entries for t in entry["contributions"])
     names = dict.fromkeys(name for entry in entries for name in entry["signals"])
@@ -149,7 +134,7 @@ def _signals(entries: Sequence[ListedEntry], silent: Sequence[str], decimals: in
     return columns
 
 
-def _signal(entry: ListedEntry, name: str, weight: float | None, decimals: int) -> str:
+def _signal(entry: document.ListedEntry, name: str, weight: float | None, decimals: int) -> str:
     """What the terms of this weight add together, else the raw value, with the place in the retriever's list."""
     raw = entry["signals"].get(name)
     place = f" #{raw['position']}" if raw and raw["position"] else ""
@@ -160,13 +145,13 @@ def _signal(entry: ListedEntry, name: str, weight: float | None, decimals: int) 
     return "-" if not own or (absent and not sum(own)) else f"{sum(own):.{decimals}f}{place}"
 
 
-def _name(about: ExplainedView) -> str:
+def _name(about: document.ExplainedView) -> str:
     name = about["label"] if about["role"] == "only" else f"{about['role']}: {about['label']}"
     strategy = brief(about["strategy"])
     return name if strategy == about["label"] else f"{name}{PARTED}{strategy}"
 
 
-def _about(about: ExplainedView, query: Mapping[str, Any]) -> list[str]:
+def _about(about: document.ExplainedView, query: Mapping[str, Any]) -> list[str]:
     """What answered, how well, how deep it searched, and what the system made of the query."""
     values = PARTED.join(f"{metric} {value:.4f}" for metric, value in (about["metrics"] or {}).items())
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
@@ -193,13 +178,13 @@ def _about(about: ExplainedView, query: Mapping[str, Any]) -> list[str]:
     return [line for line in lines if line]
 
 
-def _unasked(about: ExplainedView) -> list[str]:
+def _unasked(about: document.ExplainedView) -> list[str]:
     """The retrievers that were not searched, such as vectors where keywords had found enough."""
     skipped = about["skipped_retrievers"]
     return [f"not searched, as enough was found: {', '.join(skipped)}"] if skipped else []
 
 
-def _missing(about: ExplainedView) -> Iterator[TextBlock]:
+def _missing(about: document.ExplainedView) -> Iterator[TextBlock]:
     """The relevant entries that are not in the list."""
     if not (missing := about["missing"]):
         return
@@ -210,7 +195,7 @@ def _missing(about: ExplainedView) -> Iterator[TextBlock]:
     yield TextBlock([told, *_not_read(about, first), hint], ["entry", "grade", "where", TITLE], rows, 1)
 
 
-def _not_read(about: ExplainedView, places: Sequence[PlaceRecord]) -> list[str]:
+def _not_read(about: document.ExplainedView, places: Sequence[document.PlaceRecord]) -> list[str]:
     """Why places in lists do not count, and lists without any, which need not be said of each place."""
     lists = [each for row in places for each in row["lists"].items()]
     depths = {name: listed["depth"] for name, listed in lists if too_deep(**listed)}
@@ -219,7 +204,7 @@ def _not_read(about: ExplainedView, places: Sequence[PlaceRecord]) -> list[str]:
     return [line] if line else []
 
 
-def _changes(changes: Sequence[ChangeRecord], most: int) -> TextBlock:
+def _changes(changes: Sequence[document.ChangeRecord], most: int) -> TextBlock:
     """What moved, relevant entries first."""
     relevant = [c for c in changes if (c["grade"] or 0) >= 1 and c["kind"] != "stayed"]
     rows = [
@@ -229,15 +214,15 @@ def _changes(changes: Sequence[ChangeRecord], most: int) -> TextBlock:
     summary = ", ".join(
         f"{sum(c['kind'] == kind for c in changes)} {kind}" for kind in ("stayed", "moved", "entered", "left")
     )
-    lines = [f"changes: {summary}{_left_out(len(rows), most)}", *([STANDING] if changes else [])]
-    return TextBlock(lines, ["before", "after", "entry", "grade", CAUSE], rows[:most], 3)
+    lines = [f"changes: {summary}{_left_out(len(rows), most)}", *([heading("legend_changes")] if changes else [])]
+    return TextBlock(lines, ["before", "after", "entry", "grade", heading("cause")], rows[:most], 3)
 
 
 def _left_out(count: int, most: int) -> str:
     return f"; {count - most} more in the JSON document" if count > most else ""
 
 
-def _cause(change: ChangeRecord) -> str:
+def _cause(change: document.ChangeRecord) -> str:
     """The signal that moved it, or where it was or is now."""
     by, why = change["by"] and short_name(change["by"]), change["why"]
     if change["kind"] == "stayed" or (by and change["by"] in change["changes"]):
@@ -248,7 +233,9 @@ def _cause(change: ChangeRecord) -> str:
     return "; ".join(filter(None, (by, f"{side}: {why}" if why else "")))
 
 
-def _entry(entry: RequestedEntry, configurations: Sequence[ExplainedView]) -> Iterator[TextBlock]:
+def _entry(
+    entry: document.RequestedEntry, configurations: Sequence[document.ExplainedView]
+) -> Iterator[TextBlock]:
     yield TextBlock([f"entry {entry['id']}, grade {_whole(entry['grade'])}: {entry['headline']}"])
     for about, own in zip(configurations, entry["configurations"], strict=True):
         tree = _tree(own["explanation"]) if own["explanation"] else []
@@ -258,10 +245,10 @@ def _entry(entry: RequestedEntry, configurations: Sequence[ExplainedView]) -> It
             if held or own["lists"][name]["position"] or own["rank"]  # else the line above says that it finds none
         ]
         yield TextBlock([_name(about), own["why"], *_not_read(about, [own]), *words, *tree])
-    yield TextBlock([REST_HINT])
+    yield TextBlock(["without --entry: the lists and the other entries"])
 
 
-def _tree(node: ScoreTree, depth: int = 0) -> Iterator[str]:
+def _tree(node: document.ScoreTree, depth: int = 0) -> Iterator[str]:
     value = "-" if node["value"] is None else f"{node['value']:.6g}"
     yield f"{'  ' * depth}{value}  {node['text']}"
     for part in node.get("parts", ()):

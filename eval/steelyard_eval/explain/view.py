@@ -20,14 +20,7 @@ from steelyard.table.signal_table import SignalTable
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.explain.document import (
-    AboutView,
-    FactorRecord,
-    ListPosition,
-    PlaceRecord,
-    RawSignal,
-    TermRecord,
-)
+from steelyard_eval.explain import document
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
@@ -42,7 +35,7 @@ class ListView:
     first, and `ranked` has the ranks of all that were scored.
     """
 
-    about: AboutView
+    about: document.AboutView
     lists: Ranked
     scores: Mapping[str, float]
     ranked: Mapping[str, int]
@@ -65,7 +58,7 @@ class ListView:
         fused, finished = self.trees(id_)
         return finished or fused
 
-    def signals(self, id_: str) -> dict[str, RawSignal]:
+    def signals(self, id_: str) -> dict[str, document.RawSignal]:
         """Return the raw value of every signal that the ranking used, with its position for a retriever."""
         return {}
 
@@ -73,11 +66,11 @@ class ListView:
         """By keyword retriever, the words of the query by each of which alone it finds an entry."""
         return {}
 
-    def positions(self, id_: str) -> dict[str, ListPosition]:
+    def positions(self, id_: str) -> dict[str, document.ListPosition]:
         """Find an entry in the whole list of every retriever that was used, with the configured depth."""
         return {}
 
-    def place(self, id_: str, query: Query, entry: Entry | None, in_scope: bool) -> PlaceRecord:
+    def place(self, id_: str, query: Query, entry: Entry | None, in_scope: bool) -> document.PlaceRecord:
         """Find an entry: `where` it is, its `rank` if it has one, `why` in words, and its position in all `lists`.
 
         `where` is listed, dropped (by a finish stage), below_cut, not_in_corpus, out_of_scope, not_ranked,
@@ -100,7 +93,7 @@ class ListView:
         held = [f"place {at['position']} in {name}" for name, at in lists.items() if rank and at["position"]]
         return {"where": where, "rank": rank, "why": "; ".join([why, *held]), "lists": lists}
 
-    def _unranked(self, lists: Mapping[str, ListPosition]) -> tuple[str, str]:
+    def _unranked(self, lists: Mapping[str, document.ListPosition]) -> tuple[str, str]:
         return "not_returned", f"not among the {len(self.listed)} that were returned"
 
 
@@ -131,13 +124,13 @@ class View(ListView):
         again = explain_rescore(self.table, scores, self.config.finish, row) if id_ in self.scores else None
         return self.plan.explain(row), again
 
-    def signals(self, id_: str) -> dict[str, RawSignal]:
+    def signals(self, id_: str) -> dict[str, document.RawSignal]:
         """See ListView; the signals are those of the branches that ranked something, each once."""
         labels = {source.label for source in self.plan.sources()}
         used = (leaf for leaf in leaves(self.config.effective) if str(leaf) in labels)
         return {str(leaf): self._raw(leaf, self.rows[id_]) for leaf in used}
 
-    def _raw(self, leaf: Signal, row: int) -> RawSignal:
+    def _raw(self, leaf: Signal, row: int) -> document.RawSignal:
         everywhere = np.ones(len(self.table), dtype=bool)
         value = float(leaf.compile(self.table, everywhere).branches[0].columns[0].values[row])
         absent, places = np.isnan(value), self.table.positions.get(leaf.name)
@@ -156,17 +149,17 @@ class View(ListView):
             return False
         return id_ in self.searcher.candidates(replace(self.query, matched=word), Signal(name), False).entries
 
-    def positions(self, id_: str) -> dict[str, ListPosition]:
+    def positions(self, id_: str) -> dict[str, document.ListPosition]:
         """See ListView."""
         row = self.rows.get(id_)
-        found: dict[str, ListPosition] = {}
+        found: dict[str, document.ListPosition] = {}
         for name in sorted(self.searched & RETRIEVERS & self.deep.columns.keys()):
             absent = row is None or np.isnan(self.deep.columns[name][row])
             position = None if absent else int(self.deep.positions[name][row])
             found[name] = {"position": position, "depth": self.config.depths.get(name)}
         return found
 
-    def _unranked(self, lists: Mapping[str, ListPosition]) -> tuple[str, str]:
+    def _unranked(self, lists: Mapping[str, document.ListPosition]) -> tuple[str, str]:
         """Whether it was returned and not ranked, returned beyond the depth, or not returned."""
         words = []
         for name, at in lists.items():
@@ -193,7 +186,7 @@ def view_of(space: Workspace, query: Query, requested: SearchConfig, label: str)
     needs = config.effective.needs(run.table, tuple(config.retrievers))
     asked = frozenset(name for name, queries in needs.items() if queries.any())
     (read,) = map(searcher.admitted, space.dataset.with_known_intents([query], searcher.knows))
-    about: AboutView = {
+    about: document.AboutView = {
         "label": label,
         "system": config.system,
         "profile": config.profile,
@@ -234,7 +227,7 @@ def list_view_of(contender: ListContender, dataset: Dataset, query: Query, limit
     """Ask a contender for its list; nothing is known beyond it."""
     answers = contender.answers([query], limit, dataset)
     scores = dict(answers.lists[0][:limit])
-    about: AboutView = {
+    about: document.AboutView = {
         "label": contender.label,
         "system": None,
         "profile": None,
@@ -271,18 +264,18 @@ def too_deep(position: int | None, depth: int | None) -> bool:
     return position is not None and depth is not None and position > depth
 
 
-def contributions(tree: Explanation) -> tuple[list[TermRecord], FactorRecord | None]:
+def contributions(tree: Explanation) -> tuple[list[document.TermRecord], document.FactorRecord | None]:
     """List the terms of a score, and the factor on their sum (None without one).
 
     The contributions, added from left to right and then multiplied by the factor, are the score to
     the last bit: they are the products that the plan adds.
     """
-    factor: FactorRecord | None = None
+    factor: document.FactorRecord | None = None
     if tree.combine == "product":
         tree, last = tree.parts
         parts = {part.text: part.value for part in last.parts}
         factor = {"value": last.value, "formula": last.text, "parts": parts}
-    terms: list[TermRecord] = []
+    terms: list[document.TermRecord] = []
     for part in tree.parts:
         weight, column = part.parts
         terms.append(

@@ -8,7 +8,7 @@ from importlib import resources
 from steelyard.base.errors import ConfigError
 from steelyard.base.extensions import extension
 from steelyard.base.files import STRICT_JSON
-from steelyard.config import SearchConfig
+from steelyard.config import WEIGHT_NAMES, SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal, Term, leaves
 from steelyard.systems import find_system
@@ -132,14 +132,7 @@ def _prior(term: Term) -> str:
     return "w_recency"
 
 
-NAMES = {
-    "tfidf": "semantic",
-    "cosine": "vector",
-    "severity": "severity",
-    "recency": "temporalDecay",
-    "tags": "tagOverlap",
-    "domain": "domainMatch",
-}
+NAMES = {ours: theirs for theirs, ours in WEIGHT_NAMES["soleri"].items()}
 """Its names of our signals."""
 
 

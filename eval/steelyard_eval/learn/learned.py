@@ -13,7 +13,6 @@ import numpy as np
 from steelyard.base.errors import ConfigError, DataError, nearest, quote
 from steelyard.base.extensions import extension
 from steelyard.config import SearchConfig
-from steelyard.systems import find_system
 from steelyard_eval.choose.answer import ChosenAnswer
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
@@ -96,13 +95,7 @@ def _ruled(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:
 
     One weight follows the rate of accepted results (the extension `adaptive`). Raises ConfigError without one.
     """
-    rule = find_system(case.config.name).adaptive
-    if rule is None:
-        raise ConfigError(
-            f"{case.config.name} documents no rule that adapts weights to feedback; name --current soleri"
-        )
     counts = dict(zip(KINDS, np.rint(case.hits.acts.sum(axis=0)).astype(int).tolist(), strict=True))
     ruled = extension("adaptive")
     feedback = ruled.Feedback(*(counts.get(name, 0) for name in ("accepted", "dismissed", "modified", "failed")))
-    adapted = ruled.adapt(case.config, feedback, ruled.AdaptiveRule(**rule))
-    return adapted, {**vars(feedback), "rate": feedback.rate}
+    return ruled.adapt_system(case.config, feedback), {**vars(feedback), "rate": feedback.rate}

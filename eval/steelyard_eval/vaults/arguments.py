@@ -131,6 +131,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     direct: bool = False
     dimension: str = ""
     rewrite: bool = False
+    adaptive: bool | None = None
     weights: dict[str, float] = {}
     priorities: dict[str, float] = {}
 

@@ -3,11 +3,11 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from steelyard.base.errors import ConfigError, DataError, nearest, quote
 from steelyard.base.extensions import extension
-from steelyard.base.fields import TIME_FIELDS, format_time
 from steelyard.config import SearchConfig, open_reranker
 from steelyard.embedders.embed import Embedder
 from steelyard.feedback import Explore
@@ -20,6 +20,7 @@ from steelyard.stores.base import ReadableStore
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault, open_vault
 from steelyard.systems import find_system
+from steelyard.systems.base import record_of
 from steelyard_eval.common.configurations import read_configuration
 from steelyard_eval.vaults import vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import Settings, parse_scopes, parse_tier
@@ -38,6 +39,8 @@ class RankedBy:
     system: str
     strategy: str = ""
     config: SearchConfig | None = None
+    follower: Any = None
+    """What moves its weights by the acts of a log, a LogFollower of the extension `adaptive`."""
 
     @classmethod
     def of(cls, text: str, strategy: str = "") -> "RankedBy":
@@ -49,6 +52,17 @@ class RankedBy:
         if named.kind == "weights":
             return cls("", "", SearchConfig.load(given))
         return cls(given, strategy) if named.kind == "system" else cls("plain", given)
+
+    def following(self, log: str | None, asked: bool | None) -> "RankedBy":
+        """The same, moved by the acts of a log: by default a system's own weights, where its document has a rule.
+
+        ConfigError where this is `asked` for without a rule or a log.
+        """
+        ruled = find_system(self.config.name if self.config else self.system).adaptive is not None
+        if asked and not (ruled and log):
+            raise ConfigError("adaptive needs --log FILE, and a system whose document has such a rule: soleri")
+        moves = ruled and not (self.strategy or self.config) if asked is None else asked
+        return replace(self, follower=extension("adaptive").LogFollower(log)) if moves and log else self
 
     def built(self, limit: int | None, embedders: Sequence[Embedder], settings: Settings = PLAIN) -> SearchConfig:
         """The configuration over the vectors that there are."""
@@ -71,7 +85,7 @@ def open_searcher(
     Queries are embedded by the embedder of each vault, and compared with that vault's vectors. A weights file
     that names a model is for vectors of that model: tiers with others are found by keywords. The same holds
     for the model of `settings`, which beats it. A vault with several models is searched by the first one, or
-    by one that all tiers have.
+    by one that all tiers have. Weights that are set are moved by nothing.
     """
     if (by.strategy or by.config) and (settings.threshold is not None or settings.direct):
         raise ConfigError("a strategy has its own weights and thresholds; leave threshold and direct out")
@@ -95,7 +109,8 @@ def open_searcher(
             if (chat := extension("network").chat_of(os.environ)) is None:
                 raise ConfigError("rewrite needs an endpoint; set LLM_BASE_URL, or leave rewrite out")
             rewriter = extension("cortex_client").Rewriter.of(chat, store)
-        yield _searcher(store, config, embedders, rewriter)
+        searcher = _searcher(store, config, embedders, rewriter)
+        yield by.follower.follow(searcher) if by.follower and not settings.weights else searcher
 
 
 class OpenVault:
@@ -131,7 +146,7 @@ class OpenVault:
             known = _searcher(self._seen, config, self._embedders, explore=self._explore)
             if len(self._searchers) < MOST_LIMITS:
                 self._searchers[limit] = known
-        return known
+        return self._by.follower.follow(known) if self._by.follower else known
 
     def outdated(self) -> bool:
         """Whether a database has changed in what is not followed while it is open: models, a part that is seen."""
@@ -218,9 +233,3 @@ def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> l
                 f"{path}: {'; '.join(f'no entry {quote(id_)}{nearest(id_, known)}' for id_ in missing)}"
             )
         return [record_of(entry) for entry in entries]
-
-
-def record_of(entry: Entry) -> dict[str, object]:
-    """Return the fields of an entry that are not empty, as JSON values; times as ISO 8601 in UTC."""
-    record = entry.to_json()
-    return record | {name: format_time(record[name]) for name in TIME_FIELDS & record.keys()}

@@ -14,7 +14,8 @@ from steelyard.base.errors import ConfigError, MachineError, nearest, quote
 from steelyard.config import SearchConfig
 from steelyard.memory.text import content
 from steelyard.stores.sqlite import Vault
-from steelyard_eval.vaults.read import OpenVault, RankedBy, record_of
+from steelyard.systems.base import record_of
+from steelyard_eval.vaults.read import OpenVault, RankedBy
 
 Found = list[tuple[str, str, float | None, dict[str, Any]]]
 """Id, text, score and metadata of each result, best first."""

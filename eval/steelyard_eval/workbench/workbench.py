@@ -491,7 +491,7 @@ class Workbench:
         from steelyard_eval.compare.contenders import read_config
         from steelyard_eval.export import export
 
-        return export(read_config(config).config(Setting(None)), to)
+        return export(read_config(config).config(Setting(0)), to)
 
     def record(
         self,

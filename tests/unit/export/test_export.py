@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import done
+from command_line import document, done
 from jsonschema import Draft202012Validator, validate
 from tabled import tabled
 
@@ -87,6 +87,7 @@ def expect_same(strategy, theirs, tables_, factor=1.0):
 
 def test_the_numbers_of_echovault_rank_as_its_merge_does():
     number = only(said(ECHOVAULT, "echovault", system="echovault", limit=5))
+    assert number["limit"] == document("export", "echovault", "--to", "echovault")["limit"]  # the page's own
 
     def merged(table, query):
         fts, vector = (lists(table, query, name) for name in ("fts", "vector"))

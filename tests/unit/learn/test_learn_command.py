@@ -23,6 +23,7 @@ from steelyard_eval.learn import learn
 from steelyard_eval.learn.decision import LogDecision, _sampled
 from steelyard_eval.learn.result import evidence
 from steelyard_eval.result.document import read
+from steelyard_eval.vaults.read import RankedBy
 from steelyard_eval.workbench import Workbench
 
 LOG = starter() / "feedback.jsonl.gz"
@@ -113,6 +114,37 @@ def test_soleri_s_rule_counts_them_from_30_on(tmp_path, actions, weight):
     record = document("learn", starter(), "--feedback", tally(tmp_path, actions), *words)
     assert "18 accepted" in record["answer"]["facts"]["counts"]
     assert f"weighted_sum({weight:g}*tfidf" in record["answer"]["formula"]
+
+
+BROKEN = (
+    b"[" * 99_999 + b'\n{"actions": [{"action_name": "accepted"}, 1]}\n{"actions": [{"action_name": "accepted"}]}'
+)
+"""A deep line, one with an act that is none, and one that its writer has not ended."""
+
+
+@pytest.mark.parametrize(("words", "weight"), [((), 0.4375), (("--set", "adaptive=false"), 0.4)])
+def test_soleri_s_search_follows_its_log_from_30_acts_on(tmp_path, words, weight):
+    """Without vectors 0.4 moves by 0.0375; the others share 0.5625 / 4 each. Nothing but a search follows acts."""
+    vault, log = tmp_path / "m.db", tally(tmp_path, TALLY)
+    done("index", starter(), vault, "--embedder", "none")
+    log.write_bytes(log.read_bytes() + BROKEN)
+    asked = ("search", vault, "rotate keys", "--system", "soleri", *words)
+    logs = ((), ("--log", log, "--explain"), ("--log", log, "--set", "recency=0.2"))
+    found = [document(*asked, *more) for more in logs]
+    assert [one["strategy"][13:].partition("*")[0] for one in found] == ["0.4", f"{weight:g}", "0.4"]
+    told = [f"weights moved by 32 acts (18 accepted, 10 dismissed, 4 modified, 1 failed): {found[1]['strategy']}"]
+    assert [note for note in found[1]["notes"] if "moved" in note] == (told if weight > 0.4 else [])
+    shown = "moved by 32 acts" in found[1]["explanations"][0]["text"], "0.140625*sev" in found[1]["strategy"]
+    assert shown == (weight > 0.4, weight > 0.4)
+
+
+def test_another_system_documents_no_such_rule_and_evaluations_follow_no_acts(tmp_path, data):
+    assert data.dataset.feedback is not None
+    assert data.compare("soleri").result.rows[0].strategy == str(find_system("soleri").config().effective)
+    find_system("soleri").config().save(weights := tmp_path / "w.json")
+    done("search", "gone.db", "x", "--log", "l", "--system", "bm25", "--set", "adaptive=true", code=2)
+    by = RankedBy.of(str(weights))
+    assert (by.following("l", None).follower, by.following("l", True).follower is None) == (None, False)
 
 
 @pytest.mark.filterwarnings("error")

@@ -78,7 +78,7 @@ class Session:
 @contextmanager
 def served(path, face=None, log=None, **more):
     shown = find_face(face)
-    memory = Served(str(path), **{"by": shown.system, **more})
+    memory = Served(str(path), **{"by": shown.system, "log": log and str(log), **more})
     server = MemoryServer(memory, shown, ServerLog(str(log), lambda: NOW) if log else None)
     try:
         with (
@@ -116,11 +116,14 @@ def bare(schema):
 @pytest.mark.parametrize("system", sorted(MIMICS))
 def test_names_and_schemas_are_those_of_the_real_servers(vault, tmp_path, system):
     with served(vault, system, tmp_path / "log.jsonl") as session:
-        tools = session.tools()
+        tools, told = session.tools(), session.client.instructions
     assert {tool.name: bare(tool.input_schema) for tool in tools} == REAL[system]["tools"]
     commit, repository = REAL[system]["commit"], REAL[system]["repository"]
     assert find_face(system).source.startswith(f"{repository} {commit} ")
-    assert all(tool.description for tool in tools)
+    assert all(" Call " in tool.description for tool in tools)  # agents search where a tool says when
+    ranked = find_face(system).system.partition(":")[0]
+    assert any(f" Ranks as {ranked}, as its " in tool.description for tool in tools)
+    assert "{" not in told and f" {ranked}, as its " in told
     if system == "soleri":
         own = {suffix: {name: bare(tool.schema) for name, tool in of.items()} for suffix, of in OPERATIONS.items()}
         assert own == REAL["soleri"]["operations"]
@@ -182,14 +185,15 @@ def test_a_session_with_the_tools_of_a_real_server(entries, tmp_path, face):
     """Answers have the real one's schema where that is known, and what is refused is refused in its form."""
     asked, log, system, answers = SAMPLES["sessions"][face], tmp_path / "log.jsonl", face.partition(":")[0], []
     by = {"by": asked["by"]} if "by" in asked else {}
-    with served(entries, face, log, **by) as session:
+    assert {call[0] for call in asked["calls"]} == {tool.name for tool in find_face(face or None).tools}
+    with served(entries, face or None, log, **by) as session:
         for tool, arguments, *expected in asked["calls"]:
             answer = session.answer(tool, **resolved(arguments, answers))
             assert answer.is_error == (expected[0] == "refused"), answer.content[0].text
             plain = expected[-1] is None
             answers.append(answer.content[0].text if plain else json.loads(answer.content[0].text))
             if not answer.is_error:
-                schema = REAL[system].get("outputs", {}).get(tool, {})
+                schema = REAL.get(system, {}).get("outputs", {}).get(tool, {})
                 jsonschema.validate(answers[-1], schema, jsonschema.Draft202012Validator)
             for path, value in (expected[-1] or {}).items():
                 assert within(answers[-1], path) == resolved(value, answers), (tool, path)
@@ -253,6 +257,20 @@ def test_what_is_opened_and_quoted_after_a_search_is_logged_once(vault, tmp_path
     assert [hit["object_id"] for hit in logged[0]["hits"]] == ids
     assert all(one.is_error for one in refused)
     assert unknown.is_error and "reads only" in unknown.content[0].text
+
+
+def test_the_thirtieth_act_moves_the_weights_of_soleri(vault, tmp_path):
+    """Accepted all: 0.25 + 0.15, and the five others share 0.6."""
+    told, log = [], tmp_path / "log.jsonl"
+    with served(vault, None, log, by="soleri") as session:
+        for _ in range(31):
+            found = session.call("memory_search", query=QUERY)
+            told.append([note for note in found["notes"] if "moved" in note])
+            act = {"query_id": found["query_id"], "id": found["hits"][0]["entry"]["id"], "action": "accepted"}
+            session.call("memory_feedback", **act)
+    assert [len(notes) for notes in told] == [0] * 30 + [1]
+    assert "30 acts (30 accepted): weighted_sum(0.4*tfidf, 0.1199" in told[30][0]
+    assert [one["policy"] for one in lines(log) if "configuration" in one][1:] == [lines(log)[-2]["policy"]]
 
 
 def test_feedback_on_the_list_of_another_client_is_refused(vault, tmp_path):

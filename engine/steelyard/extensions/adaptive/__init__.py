@@ -1,16 +1,26 @@
 """Adapts weights to feedback by a fixed rule: the weight of one signal changes, and the others are rescaled.
 
 This is the rule of Soleri's document, adaptive weights. It moves one weight by the rate of accepted results;
-nothing is optimised.
+nothing is optimised. A search follows its feedback log by `LogFollower`.
 """
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
+import json
+import os
+from collections import Counter
+from contextlib import suppress
+from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from steelyard.base.errors import ConfigError, quote
+from steelyard.base.files import open_regular
 from steelyard.config import SearchConfig
+from steelyard.feedback import LONGEST_LINE
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
+from steelyard.live.search import Searcher
+from steelyard.systems import find_system
 
 MAX_SUM_ERROR = 1e-9
 """How far from 1 written weights may sum to."""
@@ -46,7 +56,11 @@ class Feedback:
 
     def __post_init__(self) -> None:
         if min(astuple(self)) < 0:
-            raise ConfigError(f"{self} has a count below 0; counts of feedback start at 0")
+            raise ConfigError(f"{self!r} has a count below 0; counts of feedback start at 0")
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{count} {name}" for name, count in vars(self).items() if count)
+        return f"{self.count} acts ({counts})"
 
     @property
     def count(self) -> int:
@@ -91,6 +105,55 @@ def adapt(config: SearchConfig, feedback: Feedback, rule: AdaptiveRule) -> Searc
     return adapted if feedback.count >= rule.at_least else config
 
 
+def adapt_system(config: SearchConfig, feedback: Feedback) -> SearchConfig:
+    """Adapt a configuration by the rule that its system documents; ConfigError where that documents none."""
+    if (rule := find_system(config.name).adaptive) is None:
+        raise ConfigError(f"{config.name} documents no rule that adapts weights to feedback; name soleri")
+    return adapt(config, feedback, AdaptiveRule(**rule))
+
+
+class LogFollower:
+    """Follows the acts of a feedback log; what was read once is not read again while the log grows.
+
+    A line that is broken, or not ended yet, counts nothing; nor does a log that is not there or cannot be read.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path, self._inode, self._end = Path(path), 0, 0
+        self._counts = Counter[str]()
+        self._moved = WeakKeyDictionary[Searcher, tuple[Feedback, Searcher | None]]()
+
+    def feedback(self) -> Feedback:
+        """What the log says so far: accepted, dismissed, modified and failed; other actions do not count."""
+        with suppress(OSError), open_regular(self._path) as stream:  # nobody's search fails for its log
+            status = os.fstat(stream.fileno())
+            if status.st_ino != self._inode or status.st_size < self._end:  # another file, or one that was cut
+                self._inode, self._end, self._counts = status.st_ino, 0, Counter()
+            stream.seek(self._end)
+            while (line := stream.readline(LONGEST_LINE)) and (line[-1:] == b"\n" or len(line) == LONGEST_LINE):
+                self._end += len(line)
+                self._counts.update(_actions(line) if b'"action_name"' in line else ())
+        return Feedback(*(self._counts[one.name] for one in fields(Feedback)))
+
+    def follow(self, searcher: Searcher) -> Searcher:
+        """The searcher under the weights that its system's rule gives; itself with too little feedback."""
+        feedback = self.feedback()
+        at, moved = self._moved.get(searcher, (None, None))
+        if at != feedback:
+            config, said = adapt_system(searcher.config, feedback), f"weights moved by {feedback}"
+            moved = None if config is searcher.config else searcher.with_config(config, said)
+            self._moved[searcher] = feedback, moved
+        return moved or searcher
+
+
+def _actions(line: bytes) -> list[str]:
+    """The actions that a line of a log tells of; none of a broken line."""
+    try:
+        return [str(act["action_name"]) for act in json.loads(line)["actions"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return []
+
+
 def _moved(strategy: Expr, shift: float, rule: AdaptiveRule) -> Expr:
     """The strategy with the signal's weight moved by `shift`, within the bounds of the rule."""
     described = strategy.describe()
@@ -99,7 +162,11 @@ def _moved(strategy: Expr, shift: float, rule: AdaptiveRule) -> Expr:
     held = sum(term.weight for term in terms if _name(term) in rule.held)
     rest = sum(term.weight for term in terms if _name(term) not in (rule.signal, *rule.held))
     if len(weights) != 1 or not rest or abs(weights[0] + held + rest - 1) > MAX_SUM_ERROR:
-        raise ConfigError(_unfit(strategy, rule))
+        others = f"another signal that is not {' or '.join(rule.held)}" if rule.held else "another signal"
+        raise ConfigError(
+            f"strategy {quote(str(strategy), 200)} cannot follow feedback; write a weighted_sum of "
+            f"{rule.signal}, once, and {others}, with weights that sum to 1"
+        )
     weight = min(max(weights[0] + shift, rule.least), 1 - held)
     scale = (1 - held - weight) / rest
 
@@ -114,11 +181,3 @@ def _moved(strategy: Expr, shift: float, rule: AdaptiveRule) -> Expr:
 def _name(term: Term) -> str:
     """The signal of a term; empty for a fusion inside."""
     return term.expr.name if isinstance(term.expr, Signal) else ""
-
-
-def _unfit(strategy: Expr, rule: AdaptiveRule) -> str:
-    others = f"another signal that is not {' or '.join(rule.held)}" if rule.held else "another signal"
-    return (
-        f"strategy {quote(str(strategy), 200)} cannot follow feedback; write a weighted_sum of "
-        f"{rule.signal}, once, and {others}, with weights that sum to 1"
-    )

@@ -9,26 +9,7 @@ import re
 from unicodedata import normalize
 from urllib.parse import unquote
 
-from steelyard.extensions.secrets.forms import (
-    ALGORITHMS,
-    ASSIGNED,
-    CARD,
-    COMMANDS,
-    ENDINGS,
-    HARMLESS_ENDS,
-    HASHES,
-    IDS,
-    ISSUED,
-    ISSUER,
-    NAMES,
-    ORDINARY,
-    PAIRS,
-    PARTS,
-    REFERENCE,
-    SHARD,
-    STOPS,
-    TOKEN,
-)
+from steelyard.extensions.secrets import forms
 
 LONGEST_READ = 20_000
 """Characters: what is longer is no question, and is not looked through."""
@@ -45,11 +26,11 @@ def holds_secret(text: str) -> bool:
     text = normalize("NFKC", text).translate(_INVISIBLE)
     text = f"{text}\n{unquote(text)}" if "%" in text else text
     return len(text) > 2 * LONGEST_READ or bool(
-        ISSUED.search(text)
-        or any(map(_is_assigned, ASSIGNED.finditer(text)))
-        or any(map(_is_part, PARTS.finditer(text)))
-        or any(map(_is_typed, COMMANDS.finditer(text)))
-        or any(_is_card(match[0]) for match in CARD.finditer(text))
+        forms.ISSUED.search(text)
+        or any(map(_is_assigned, forms.ASSIGNED.finditer(text)))
+        or any(map(_is_part, forms.PARTS.finditer(text)))
+        or any(map(_is_typed, forms.COMMANDS.finditer(text)))
+        or any(_is_card(match[0]) for match in forms.CARD.finditer(text))
         or _is_seed(text)
         or _is_random(text)
     )
@@ -65,14 +46,14 @@ _INVISIBLE = dict.fromkeys([0xAD, *range(0x200B, 0x2010), 0x2060, 0xFEFF])
 
 def _is_value(value: str) -> bool:
     """Whether what follows the name of a secret is its value: no reference, no mask, no word of a sentence."""
-    value = value.strip("\"'`()[]{},;.:!?") if not REFERENCE.match(value) else ""
-    return bool(value) and value.lower() not in ORDINARY and not ENDINGS.match(value.lower())
+    value = value.strip("\"'`()[]{},;.:!?") if not forms.REFERENCE.match(value) else ""
+    return bool(value) and value.lower() not in forms.ORDINARY and not forms.ENDINGS.match(value.lower())
 
 
 def _is_mixed(value: str) -> bool:
     """Whether a value has digits or signs among its letters, as a password has and a word has not."""
     value = value.rstrip("\"'`).,;:!?") if value[-1:] in "\"'`).,;:?" else value
-    if not _is_value(value) or ALGORITHMS.fullmatch(value):
+    if not _is_value(value) or forms.ALGORITHMS.fullmatch(value):
         return False
     letters = any(map(str.isalpha, value))
     return letters and (any(map(str.isdigit, value)) or bool(re.search(r"[!@#$%^&*+~]", value)))
@@ -81,21 +62,22 @@ def _is_mixed(value: str) -> bool:
 def _is_assigned(match: re.Match[str]) -> bool:
     if match["weak"]:
         its = match["its"]
-        return _is_mixed(its) and len(its) >= 8 and _shards(its) >= 4
-    if re.search(HARMLESS_ENDS, match["more"], re.IGNORECASE):
+        return _is_mixed(its) and len(its) >= 8 and len(forms.SHARD.findall(its)) >= 4
+    if re.search(forms.HARMLESS_ENDS, match["more"], re.IGNORECASE):
         return False
     value = match["value"]
     if match["sign"] in (":", ">") or match[0][match.start("sign") - match.start() :].startswith("= "):
         return _is_value(value)
-    return not REFERENCE.match(value) and value.strip("\"'`()") != ""
+    return not forms.REFERENCE.match(value) and value.strip("\"'`()") != ""
 
 
 def _is_part(match: re.Match[str]) -> bool:
     kind = match.lastgroup or ""
     value = match[kind]
     if kind == "flag":
-        quoted = bool(match["quote"]) and not REFERENCE.match(value)  # what is quoted is no word of a sentence
-        return not re.search(HARMLESS_ENDS, match["end"]) and (quoted or _is_value(value))
+        # What is quoted is no word of a sentence.
+        quoted = bool(match["quote"]) and not forms.REFERENCE.match(value)
+        return not re.search(forms.HARMLESS_ENDS, match["end"]) and (quoted or _is_value(value))
     if kind in ("said", "authorization"):
         return _is_value(value)
     if kind == "number":
@@ -108,19 +90,15 @@ def _is_part(match: re.Match[str]) -> bool:
 def _is_typed(match: re.Match[str]) -> bool:
     """Whether what a command was given where it takes a password is one."""
     value = match[match.lastgroup or 0]
-    return not REFERENCE.match(value) and value.lower() not in ORDINARY
-
-
-def _shards(text: str) -> int:
-    """How many runs of one kind of character a text has: words, capitals, digits."""
-    return len(SHARD.findall(text))
+    return not forms.REFERENCE.match(value) and value.lower() not in forms.ORDINARY
 
 
 def _is_card(text: str) -> bool:
     """Whether this is the number of a card: an issuer's first digits, a length, Luhn's check (ISO/IEC 7812)."""
     digits = [*map(int, filter(str.isdigit, text))]
     doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
-    return ISSUER.fullmatch("".join(map(str, digits))) is not None and (sum(doubled) + sum(digits[::-2])) % 10 == 0
+    issued = forms.ISSUER.fullmatch("".join(map(str, digits)))
+    return issued is not None and (sum(doubled) + sum(digits[::-2])) % 10 == 0
 
 
 def _is_seed(text: str) -> bool:
@@ -129,16 +107,16 @@ def _is_seed(text: str) -> bool:
         r"\S+", re.sub(r"(?i)^.*\b(?:seed|phrase|mnemonic|words|wallet)\b\W*(?:is|:)?", "", text[:1000])
     )
     plain = all(re.fullmatch(r"[a-z]{3,8}", word) for word in words)
-    return plain and len(words) in (12, 15, 18, 21, 24) and not STOPS.search(" ".join(words))
+    return plain and len(words) in (12, 15, 18, 21, 24) and not forms.STOPS.search(" ".join(words))
 
 
 def _is_random(text: str) -> bool:
     """Whether a word of the text was drawn and not written."""
-    named = bool(NAMES.search(text))
-    if named and IDS.search(text):
+    named = bool(forms.NAMES.search(text))
+    if named and forms.IDS.search(text):
         return True
-    hashes = not named and bool(HASHES.search(text))
-    return any(_is_drawn(match[0], hashes) for match in TOKEN.finditer(IDS.sub(" ", text)))
+    hashes = not named and bool(forms.HASHES.search(text))
+    return any(_is_drawn(match[0], hashes) for match in forms.TOKEN.finditer(forms.IDS.sub(" ", text)))
 
 
 def _is_drawn(token: str, hashes: bool) -> bool:
@@ -152,13 +130,13 @@ def _is_drawn_piece(piece: str, hashes: bool) -> bool:
         return len(piece) >= HEX and not piece.isdigit() and not hashes
     turns = len(re.findall(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])", piece))
     most = 4.0 if piece in (piece.lower(), piece.upper()) else 2.8
-    return (turns >= 4 and len(piece) / _shards(piece) <= most) or not _is_written(piece)
+    return (turns >= 4 and len(piece) / len(forms.SHARD.findall(piece)) <= most) or not _is_written(piece)
 
 
 def _is_written(text: str) -> bool:
     """Whether the letters follow one another as in words: of drawn ones a third does (720 texts: none below)."""
     pairs = re.findall(r"(?=([a-z]{2}))", text.lower())
-    return len(pairs) < 8 or sum(pair in PAIRS for pair in pairs) >= 0.6 * len(pairs)
+    return len(pairs) < 8 or sum(pair in forms.PAIRS for pair in pairs) >= 0.6 * len(pairs)
 
 
 def _is_drawn_whole(pieces: list[str]) -> bool:
@@ -166,5 +144,6 @@ def _is_drawn_whole(pieces: list[str]) -> bool:
     whole = "".join(pieces)
     kinds = all(re.search(kind, whole) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
     return len(whole) >= 20 and (
-        (kinds and len(whole) / sum(map(_shards, pieces)) <= 2.6) or not _is_written(" ".join(pieces))
+        (kinds and len(whole) / sum(len(forms.SHARD.findall(piece)) for piece in pieces) <= 2.6)
+        or not _is_written(" ".join(pieces))
     )

@@ -7,52 +7,17 @@ tests it finds one in five. Every pattern takes time in proportion to the text.
 
 from __future__ import annotations
 
+import json
 import re
+from importlib import resources
 
-STRONG = (
-    r"p[a@4][s$5]{2}[ ]?(?:w[o0]rd|wd|phrase|code)|secret(?:[-_ ]?(?:key|id))?|token|(?:wi-?fi|wpa2?|wep)[-_ ]?key"
-    r"|(?:api|access|account|private|encrypt(?:ion)?|signing|signature|master|shared|storage|service|app|application"
-    r"|auth|license|licence|consumer|deploy|webhook|root|admin|client|ssh|gpg|hmac)[-_ ]?"
-    r"(?:access[-_ ]?)?(?:key|secret)"
-)
-"""Names of what is always secret; they may stand at the end of longer names."""
-FOREIGN = (
-    r"passwort|kennwort|contrase[nñ]a|clave|mot[ ]de[ ]passe|senha|wachtwoord|l[oö]senord|salasana|hesl[oa]"
-    r"|has[lł]o|parola|[sş]ifre|пароль|密[码碼]|口令|パスワード|비밀번호|mật[ ]khẩu|كلمة[ ](?:المرور|السر)"
-    r"|סיסמה|κωδικός|รหัสผ่าน"
-)
-"""Passwords in other languages, whose sentences we do not read: their values have digits or signs."""
-SHORT = r"pass|pwd|psw|pw"
-"""The same, but parts of other words."""
-WEAK = (
-    r"auth|authorization|cookie|credentials?|creds|session(?:[-_]?id)?|sid|jsessionid|key|code|signature|sig|hash|salt"
-    r"|seed"
-)
-"""Names of what is secret where its value looks like it."""
-LOGIN = (
-    r"pin|(?:mfa|2fa|totp|otp)(?:[ -]codes?)?|cv[vc]2?"
-    r"|(?:verification|one[- ]time|security|unlock|recovery|backup|access|pass|login)[- ]?codes?"
-)
-"""Names of numbers that let somebody in."""
-ORDINARY = frozenset(
-    """
-    a about above after again all already also always an and any are arg argument array as ask at auth
-    base64 basic be bearer because been before being below between body bool boolean both broken but by
-    bytes can case char chart check class client code column config configs constant correct could count
-    default defaults did dict different do does docs done down each either else empty enough env error
-    errors even every example expiry false field fields file files fine first flag flags flow for format
-    found from function get gets gone good had has hash have header help here hidden how i id if in
-    incorrect info input int integer invalid is issue it its itself just key keys kind leak length less let
-    like line list long longer lost manager max may me method min missing mode more most must my name names
-    need needs never new nil no non none not now null number object of off old on once one only open option
-    options or other our out over page param parameter parameters plain policy private prompt public re read
-    really refresh reset rotation same scope secret set sets should size so some still storage store str
-    string strings such syntax task test text than that the their them then there these they this those to
-    token too true type types undefined unique unknown unset up us usage use user uses valid value values
-    var variable varchar vault very via view was we weak were what when where which who why will with
-    without work works wrong yes yet you your
-    """.split()  # noqa: SIM905 -- a list of so many words reads better so
-)
+_DATA = resources.files(__package__)
+_NAMES = json.loads(_DATA.joinpath("names.json").read_text("utf-8"))
+STRONG, FOREIGN, SHORT, WEAK, LOGIN = ("|".join(alternatives) for alternatives in _NAMES.values())
+"""Names of what is always secret, which may stand at the end of longer names; passwords in other languages, whose
+sentences we do not read, so that their values have digits or signs; short names, which are parts of other words;
+names of what is secret where its value looks like it; names of numbers that let somebody in."""
+ORDINARY = frozenset(_DATA.joinpath("ordinary.txt").read_text("utf-8").split())
 """What follows the name of a secret in a sentence and is none."""
 ENDINGS = re.compile(r"[a-z]+(?:ed|ing|able|ible|ation|ment|ness|less|ory|ency|ance|ly|ized?|ised?)$")
 ALGORITHMS = re.compile(
@@ -179,12 +144,9 @@ HASHES = re.compile(
 )
 TOKEN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9]|[-_+/~=](?=[A-Za-z0-9])){15,}")
 SHARD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_AFTER = """
-abcdgiklmnprstuy baeiloruy cacehiklortu dadeios eacdefgilmnprstvwxy faefilortu gaehinors haeiort
-icdefglmnoprstv je keis ladefilostuy mabeiops nacdefgiknopstuy oacdfjklmnoprstuvw paeiloprst qu
-racdegimnorstuy sacehikopstu taehilorstuy uaelmnprst vaei waehinos xpt yaps ze
-"""
-PAIRS = frozenset(after[0] + second for after in _AFTER.split() for second in after[1:])
+_AFTER = _DATA.joinpath("pairs.txt").read_text("utf-8").split()
+"""A letter, and those that may follow it."""
+PAIRS = frozenset(after[0] + second for after in _AFTER for second in after[1:])
 """The pairs of letters that 96 in 100 of the pairs in our documents and identifiers are."""
 STOPS = re.compile(
     r"\b(?:the|and|for|how|why|are|was|from|our|not|has|have|does|did|with|were|which|between|into)\b"

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from contextlib import suppress
-from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import quote
-from steelyard.base.fields import END_OF_TIME, TIME_FIELDS, format_time
+from steelyard.base.fields import TIME_FIELDS, format_time
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import Entry, read_entry
-from steelyard_eval.common.times import seconds
+from steelyard_eval.common.times import seconds, time_of
 from steelyard_eval.extensions.importers.base import Imported, Record
 
 NEEDED = frozenset(("id", "text"))  # Fields without which an entry is none
@@ -24,37 +22,6 @@ DAY = 86_400
 SHOWN = 3  # How many faults of one kind are named
 
 Labels = dict[tuple[str, str], int]
-LONGEST_TIME = 64  # Characters of a time
-_CALENDAR = {4: "%Y", 8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
-"""Digits of a date that is written without marks, by how many there are; others are seconds, or parts of them."""
-_YEARS = range(1900, 2101)
-_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?(?!\d)(.*)", re.DOTALL)
-_ZONE = re.compile(r"\s*(?:UTC|GMT)$|\s+(?=[+-]\d\d:?\d\d$)")
-
-
-def time_of(value: object) -> object:
-    """A time in a form that `parse_time` reads, if it can be read in one way only; else the value as it is.
-
-    A month stands for its first day. Numbers beyond the year 9999 are milliseconds, or still smaller parts.
-
-    >>> time_of("2026/3/1 10:00 UTC"), time_of(1772323200000), time_of("20260301"), time_of("01/03/2026")
-    ('2026-03-01 10:00+00:00', 1772323200.0, '2026-03-01T00:00:00', '01/03/2026')
-    """
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return value
-    text = str(value).strip()
-    if text.isascii() and text.isdigit() and (form := _CALENDAR.get(len(text))):
-        with suppress(ValueError):
-            day = datetime.strptime(text, form)
-            if day.year in _YEARS:
-                return day.isoformat()
-    if len(text) <= LONGEST_TIME and (dated := _DATE.fullmatch(text)):
-        year, month, day_, rest = dated.groups(default="1")
-        rest = _ZONE.sub(lambda match: "+00:00" if match[0].strip() else "", rest)
-        return f"{year}-{int(month):02}-{int(day_):02}{rest}"
-    if not isinstance(value, str) and abs(value) < END_OF_TIME:
-        return value
-    return seconds(value) or value
 
 
 def checked(imported: Imported) -> list[tuple[Entry, str]]:

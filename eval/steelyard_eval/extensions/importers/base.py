@@ -22,8 +22,10 @@ from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
 from steelyard.extensions.secrets import loggable_text
 from steelyard.feedback import SCHEMA_VERSION
+from steelyard.systems import SYSTEMS
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.common.times import seconds
+from steelyard_eval.extensions.importers.database import Database
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 Record = dict[str, object]
@@ -35,6 +37,8 @@ FORMS: dict[str, dict[str, str]] = STRICT_JSON.decode(
     resources.files(__package__).joinpath("forms.json").read_text("utf-8")
 )
 """What -> the fields of a record, each with the column of the program that stands for it."""
+WORDS: dict[str, Any] = STRICT_JSON.decode(resources.files(__package__).joinpath("words.json").read_text("utf-8"))
+"""Names that other programs have for one thing, best first, and what is said of what is left out or odd."""
 _UNFIT = re.compile(r"[\s%\x00-\x1f\x7f-\x9f]")
 
 
@@ -64,6 +68,20 @@ class Imported:
         """Note what was found so many times; nothing where it never was."""
         if count:
             self.notes.append(f"{counted(count, one, many)} {rest}")
+
+    def left_out(self, db: Database) -> None:
+        """Note the rows of tables that are not carried over, and why; and which generation wrote the store."""
+        for table, what in WORDS["left_out"].items():
+            self.note(sum(1 for _ in db.rows(table)), *what)
+        self.show(db.columns)
+
+    def show(self, columns: Mapping[str, Iterable[str]]) -> None:
+        """Propose the program's newest generation, where the store has columns that only that writes."""
+        newest, needed = f"{self.system}:newest", WORDS["newest"].get(self.system, {})
+        if newest in SYSTEMS and any(
+            table in columns and {*names} <= {*columns[table]} for table, names in needed.items()
+        ):
+            self.notes.append(f"the newest generation of the program wrote it; search it as {newest}")
 
     def add(self, rows: Iterable[Row], entry_of: Callable[[Any], Record]) -> None:
         """Add the entry of each row; a row from which none can be made is left out, and counted in a note."""

@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
 
 from steelyard.base.errors import DataError, quote
 from steelyard.base.files import STRICT_JSON
-from steelyard_eval.extensions.importers.base import Imported, Record, filled, importer
+from steelyard_eval.extensions.importers.base import WORDS, Imported, Record, filled, importer
 from steelyard_eval.extensions.importers.notes import SUFFIXES, Names, Note, entry_of, read_note, relations_of
 from steelyard_eval.extensions.importers.source import ForeignStore
 
-ODD = {
-    "yaml": ("has", "have", "front matter that is no YAML; what could not be read is kept as text"),
-    "numbers": ("has", "have", "numbers in front matter that no program computes with; they are kept as text"),
-    "encoding": ("is", "are", "not UTF-8 and read as windows-1252; save as UTF-8"),
-}
-"""What is said of notes by what is odd in them, see `Note`."""
 UNREAD = (".canvas", ".excalidraw", ".mdx", ".org", ".rst", ".txt")  # Files beside notes whose texts are not read
 INDEX, RULES = "MEMORY.md", "CLAUDE.md"
 LOOKED_AT = 4096  # Characters of a note in which a line of an index is looked for
@@ -53,7 +48,7 @@ def read_notes(
         except DataError as error:
             unread.append(str(error))
     found.note(len(unread), "note", f"left out: {'; '.join(unread)}")
-    for kind, (one, many, what) in ODD.items():
+    for kind, (one, many, what) in WORDS["odd_notes"].items():
         odd = [note.name for note in notes if kind in note.odd]
         found.note(len(odd), f"note {one}", f"{what}: {', '.join(map(quote, odd))}", f"notes {many}")
     others = [quote(name) for name in names(source, UNREAD)] if source.path.is_dir() else []
@@ -114,12 +109,6 @@ def basic_homes(environ: Mapping[str, str]) -> Iterable[Path]:
     yield Path(environ.get("BASIC_MEMORY_HOME") or Path.home() / "basic-memory")
 
 
-def matches_basic(source: ForeignStore) -> bool:
-    """Notes whose front matter has a permalink."""
-    first = next(names(source), None)
-    return first is not None and "\npermalink: " in source.head(first)
-
-
 def _basic_entry(note: Note, known: Names) -> Record:
     found = [match for line in note.prose.split("\n") if (match := _RELATION.match(line))]
     typed = [(kind, match["target"]) for match in found if (kind := match["type"].strip(" \t*_:"))]
@@ -146,7 +135,9 @@ def _observation(line: str) -> Record | None:
     return {"category": match[1], "content": content, "tags": _TAG.findall(content), "context": context}
 
 
-@importer(matches_basic, basic_homes)
+@importer(
+    lambda source: any("\npermalink: " in source.head(name) for name in islice(names(source), 1)), basic_homes
+)
 def basic_memory(source: ForeignStore) -> Imported:
     """basic-memory: its folder of notes. Every note with its observations and typed relations."""
     return read_notes(source, _basic_entry)[2]

@@ -17,42 +17,39 @@ from typing import Any
 
 from steelyard.base.errors import DataError
 from steelyard.base.files import STRICT_JSON, compact, is_deep
-from steelyard_eval.extensions.importers.base import Imported, Record, filled, first, identifier, importer, picked
+from steelyard_eval.extensions.importers import base
 from steelyard_eval.extensions.importers.pickled import plain
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import entry_fields, fitted, searched, vector_of
 
 MODEL, MEM0_MODEL = "langgraph", "mem0"
 HISTORY, META, STORAGE = "history.db", "meta.json", "storage.sqlite"
-MEM0_FIELDS = ("title", "category", "tags", "project", "type", "domain", "source")
-"""Keys of a user's metadata that fields of ours stand for."""
-MEM0_OWN = ("data", "text_lemmatized", "hash", "id", "text")
-"""Keys of a point that are no metadata, and those that its id and its text have here."""
 FILES = ("memory.jsonl", "memory.json")
 MARKERS = frozenset(("_aim",))  # Types of lines by which a fork knows its own files
-NAMES: dict[str, tuple[str, ...]] = {
-    "type": ("entityType", "entity_type"),
-    "created_at": ("createdAt", "created_at"),
-    "updated_at": ("updatedAt", "updated_at", "lastUpdated"),
-}
-"""Field -> what servers call it."""
-FROM, TO = ("from", "from_entity", "source"), ("to", "to_entity", "target")
-KIND = ("relationType", "relation_type")
+NAMES: dict[str, list[str]] = base.WORDS["entity"]
+RELATION: dict[str, list[str]] = base.WORDS["relation"]
 KNOWN = frozenset(("type", "name", "observations", *(name for names in NAMES.values() for name in names)))
 _NEXT = re.compile(r"\S")
 TRIES = 8  # How often the rest of a broken line is looked at for another object
-TEXTS = ("content", "contents", "text", "observation", "value")
-"""Keys of an observation that is an object: the first that is a text is what was observed."""
 
 
-@importer(lambda source: not source.path.is_dir() and source.holds(source.path.name, store=["prefix"]))
-def langgraph(source: ForeignStore) -> Imported:
-    """LangGraph: the SQLite file of a store. Every item, with the vector of its whole value."""
-    imported = Imported(recipe="")
-    with source.database(source.path.name) as db:
+def _graph(source: ForeignStore) -> str:
+    """The SQLite file of a store, or the base.first one in a folder; empty where there is none."""
+    folder = source.path.is_dir()
+    names = (name for name in source.files(".db", ".sqlite", ".sqlite3") if "/" not in name) if folder else ()
+    return next((name for name in names or [source.path.name] if source.holds(name, store=["prefix"])), "")
+
+
+@base.importer(lambda source: bool(_graph(source)))
+def langgraph(source: ForeignStore) -> base.Imported:
+    """LangGraph: the SQLite file of a store, or its folder. Every item, with the vector of its whole value."""
+    imported = base.Imported(recipe="")
+    with source.database(_graph(source) or source.path.name) as db:
         imported.add(db.rows("store", "prefix"), _item)
         known = {entry["id"] for entry in imported.entries}
-        for row in db.rows("store_vectors", "prefix"):
+        rows = list(db.rows("store_vectors", "prefix"))
+        imported.note(sum(_item_id(row) not in known for row in rows), "vector", "of deleted items left out")
+        for row in rows:
             if (id_ := _item_id(row)) in known and row["field_name"] == "$" and row["embedding"] is not None:
                 imported.vector(MODEL, id_, db.floats(row["embedding"]))
         imported.notes += db.notes()
@@ -60,15 +57,15 @@ def langgraph(source: ForeignStore) -> Imported:
 
 
 def _item_id(row: dict[str, Any]) -> str:
-    return identifier(f"{row['prefix']}/{row['key']}")
+    return base.identifier(f"{row['prefix']}/{row['key']}")
 
 
-def _item(row: dict[str, Any]) -> Record:
+def _item(row: dict[str, Any]) -> base.Record:
     raw, prefix = row["value"], row["prefix"]
     value = STRICT_JSON.decode(raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw))
     value = value if isinstance(value, dict) else {"text": str(value)}
     entry = searched(entry_fields(value))
-    return filled(
+    return base.filled(
         {
             "id": _item_id(row),
             **{name: part for name, part in entry.items() if name not in ("id", "uri")},
@@ -89,10 +86,10 @@ def _is_mem0(source: ForeignStore) -> bool:
     return source.has(META) and any(source.files(STORAGE))  # in /tmp by default
 
 
-@importer(_is_mem0, lambda environ: [Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")])
-def mem0(source: ForeignStore) -> Imported:
+@base.importer(_is_mem0, lambda environ: [Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")])
+def mem0(source: ForeignStore) -> base.Imported:
     """mem0: history.db and a local Qdrant folder. What Qdrant has now, then what the history alone has."""
-    imported = Imported(recipe="{text}")
+    imported = base.Imported(recipe="{text}")
     for name in source.files(STORAGE):
         with source.database(name) as db:
             imported.add(db.rows("points", "id"), lambda row: _point(imported, plain(row["point"])))
@@ -101,29 +98,29 @@ def mem0(source: ForeignStore) -> Imported:
     imported.note(len(points) - len(imported.entries), "point", "without a text left out")
     if source.has(HISTORY):
         known = {entry["id"] for entry in imported.entries}
-        last: dict[str, Record] = {}
+        last: dict[str, base.Record] = {}
         with source.database(HISTORY) as db:
             for row in db.rows("history"):
                 if row["event"] == "DELETE":
                     last.pop(row["memory_id"], None)
                 elif row["memory_id"] not in known:
-                    last[row["memory_id"]] = filled(picked(row, "mem0"))
+                    last[row["memory_id"]] = base.filled(base.picked(row, "mem0"))
         imported.entries += last.values()
         rest = f"taken from {HISTORY}, which has no user and no metadata"
         imported.note(len(last), "memory is", rest, "memories are")
     return imported
 
 
-def _point(imported: Imported, point: Any) -> Record:  # noqa: ANN401 -- whatever the file holds
+def _point(imported: base.Imported, point: Any) -> base.Record:  # noqa: ANN401 -- whatever the file holds
     id_, payload, vector = point["id"], point["payload"], point.get("vector")
     if "data" not in payload:  # such as what mem0's telemetry keeps, in a collection of its own
         return {}
     if not isinstance(payload["data"], str) or not isinstance(id_, str | int) or isinstance(id_, bool):
         raise ValueError("no memory")
-    rest = {name: value for name, value in payload.items() if name not in MEM0_OWN}
-    fields = {name: fitted(name, rest.pop(name)) for name in MEM0_FIELDS if rest.get(name)}
+    rest = {name: value for name, value in payload.items() if name not in base.WORDS["mem0_own"]}
+    fields = {name: fitted(name, rest.pop(name)) for name in base.WORDS["mem0_fields"] if rest.get(name)}
     imported.vector(MEM0_MODEL, str(id_), vector_of(vector.get("") if isinstance(vector, dict) else vector))
-    return filled({"id": str(id_), "text": payload["data"], **fields, **rest})
+    return base.filled({"id": str(id_), "text": payload["data"], **fields, **rest})
 
 
 def _file(source: ForeignStore) -> str:
@@ -133,41 +130,44 @@ def _file(source: ForeignStore) -> str:
 
 
 def matches(source: ForeignStore) -> bool:
-    """A file of JSON Lines with an entity or a relation among the first, or one object with lists of both."""
+    """A file of JSON Lines with an entity or a relation among the base.first, or one object with lists of both."""
     name = _file(source)
     if not name.endswith((".jsonl", ".json")) or not source.has(name):
         return False
     head = "".join(source.head(name).split())
     if any(f'"type":"{marker}"' in head for marker in MARKERS):
         return True
-    known = any(f'"{key}":' in head for key in ("observations", *NAMES["type"], *KIND))
+    known = any(f'"{key}":' in head for key in ("observations", *NAMES["type"], *RELATION["type"]))
     return known and any(begin in head for begin in ('"type":"entity"', '"type":"relation"', '{"entities":['))
 
 
-@importer(
+@base.importer(
     matches, lambda environ: map(Path, [environ["MEMORY_FILE_PATH"]] if environ.get("MEMORY_FILE_PATH") else FILES)
 )
-def mcp_memory(source: ForeignStore) -> Imported:
+def mcp_memory(source: ForeignStore) -> base.Imported:
     """MCP memory server: memory.jsonl. An entry for each entity; lines of one name are put together."""
-    imported, broken, again = Imported(recipe=""), set[int](), set[str]()
-    entities: dict[str, Record] = {}
+    imported, broken, again = base.Imported(recipe=""), set[int](), set[str]()
+    entities: dict[str, base.Record] = {}
     observed: dict[str, dict[str, object]] = {}
-    relations: dict[str, list[Record]] = {}
+    relations: dict[str, list[base.Record]] = {}
     for number, record in _records(source, broken):
         kind, name = record.get("type"), record.get("name")
-        begin, end = first(record, *FROM), first(record, *TO)
+        begin, end = base.first(record, *RELATION["from"]), base.first(record, *RELATION["to"])
         if isinstance(name, str) and kind in (None, "entity"):
             again |= {name} & entities.keys()
-            fields = {field: first(record, *names) for field, names in NAMES.items()}
+            fields = {field: base.first(record, *names) for field, names in NAMES.items()}
             others = {key: value for key, value in record.items() if key not in KNOWN}
-            entity = filled({"id": identifier(name), "title": name, **others, **fields})
+            entity = base.filled({"id": base.identifier(name), "title": name, **others, **fields})
             entities[name] = entity | entities.get(name, {})
             seen = record.get("observations")
             for one in seen if isinstance(seen, list) else [] if seen is None else [seen]:
                 broken |= set() if _text(one) else {number}
                 observed.setdefault(name, {}).setdefault(_text(one) or compact(one), one)
         elif isinstance(begin, str) and isinstance(end, str) and kind in (None, "relation"):
-            relation: Record = {"type": str(first(record, *KIND) or "relates_to"), "target": identifier(end)}
+            relation: base.Record = {
+                "type": str(base.first(record, *RELATION["type"]) or "relates_to"),
+                "target": base.identifier(end),
+            }
             relations.setdefault(begin, []).append(relation)
         elif kind not in MARKERS:
             broken.add(number)
@@ -177,7 +177,7 @@ def mcp_memory(source: ForeignStore) -> Imported:
         own = observed.get(name, {})
         entry = searched({**entity, "text": "\n".join(filter(None, map(_text, own.values())))})
         more = {"observations": list(own.values()), "relations": relations.get(name, [])}
-        imported.entries.append(filled({**entry, **more}))
+        imported.entries.append(base.filled({**entry, **more}))
     rest = f"what is no entity and no relation, which is left out: line {', '.join(map(str, sorted(broken)))}"
     imported.note(len(broken), "line holds", rest, "lines hold")
     rest = "there more than once; their observations are put together"
@@ -225,5 +225,5 @@ def _in_line(line: str, number: int, broken: set[int]) -> Iterator[object]:
 
 
 def _text(observation: object) -> str:
-    said = first(observation, *TEXTS) if isinstance(observation, dict) else observation
+    said = base.first(observation, *base.WORDS["observation"]) if isinstance(observation, dict) else observation
     return said if isinstance(said, str) else ""

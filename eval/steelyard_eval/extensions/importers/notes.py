@@ -15,17 +15,12 @@ from pathlib import PurePosixPath
 from unicodedata import normalize
 from urllib.parse import unquote
 
-from steelyard_eval.extensions.importers.base import Record, filled, first, identifier
+from steelyard_eval.extensions.importers.base import WORDS, Record, filled, first, identifier
 from steelyard_eval.extensions.importers.source import ForeignStore, read_front_matter
 from steelyard_eval.extensions.importers.table import fitted, searched
 
 SUFFIXES = (".md", ".MD", ".markdown")
 LINKS = "links_to"  # The type of a relation that a link makes
-_READ = frozenset(
-    """title name tags tag created created_at date updated updated_at modified id type aliases alias
-    description summary""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-)
-"""Keys of front matter that fields of an entry stand for."""
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 _CODE = re.compile(r"`[^`\n]*`")
 _WIKI = re.compile(r"\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
@@ -168,7 +163,7 @@ def entry_of(note: Note, names: Names) -> Record:
     named = next((text for key in ("title", "name") if (text := note.text_of(key))), "")
     title = ("" if _TEMPLATE.search(named) else named) or heading or note.stem
     kept = {"title"} if named and title != named else set()
-    others = {name: value for name, value in front.items() if name not in _READ or name in kept}
+    others = {name: value for name, value in front.items() if name not in WORDS["front_matter"] or name in kept}
     described = (*note.texts_of("aliases", "alias"), note.text_of("description"), note.text_of("summary"))
     texts = note.texts_of("tags", "tag")
     tags = [tag.lstrip("#") for text in texts for tag in (text.split() if text.startswith("#") else [text])]

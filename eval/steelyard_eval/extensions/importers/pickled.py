@@ -9,7 +9,6 @@ gigabytes, which whoever writes the value out again would pay for.
 from __future__ import annotations
 
 import pickletools
-from collections.abc import Callable
 from typing import Any
 
 from steelyard.base.files import is_deep
@@ -20,16 +19,8 @@ _MARK = object()
 _PUSHED = frozenset(
     ("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "BINFLOAT", "BININT", "BININT1", "BININT2", "LONG1")
 )
-_MADE: dict[str, Callable[[], object]] = {
-    "MARK": lambda: _MARK,
-    "NONE": lambda: None,
-    "NEWTRUE": lambda: True,
-    "NEWFALSE": lambda: False,
-    "EMPTY_DICT": dict,
-    "EMPTY_LIST": list,
-    "EMPTY_TUPLE": list,
-    "EMPTY_SET": list,
-}
+_CONSTANTS = {"MARK": _MARK, "NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+_EMPTY = {"EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": list, "EMPTY_SET": list}
 _IGNORED = ("PROTO", "FRAME", "STOP")
 
 
@@ -61,8 +52,10 @@ def plain(raw: bytes) -> Any:  # noqa: ANN401 -- whatever the file holds
 def _step(name: str, argument: Any, stack: list[Any]) -> None:  # noqa: ANN401 -- the opcode's own
     if name in _PUSHED:
         stack.append(argument)
-    elif name in _MADE:
-        stack.append(_MADE[name]())
+    elif name in _CONSTANTS:
+        stack.append(_CONSTANTS[name])
+    elif name in _EMPTY:
+        stack.append(_EMPTY[name]())
     elif name in ("APPEND", "APPENDS", "ADDITEMS"):
         items = [stack.pop()] if name == "APPEND" else _popped(stack)
         stack[-1].extend(items)

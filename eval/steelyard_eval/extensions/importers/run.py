@@ -39,6 +39,8 @@ GROUP = "steelyard.importers"
 WEIGHTS, EXPORT = {"strategy", "retrievers", "schema_version"}, {"strategy", "follows", "target"}
 """Keys of a weights file, and those that an export of one has under `about`."""
 LOOKED_AT = 65_536  # Bytes; a file of more is neither
+ARCHIVED = (("status", "archived"), ("visibility", "archived"), ("archived", True))
+"""What entries of programs have that these archived."""
 
 
 @cache
@@ -173,6 +175,9 @@ def _read(importer: Importer, place: ForeignStore, clock: Clock, old: ForeignSto
     }
     try:
         imported = importer.read(place)
+        archived = sum(any(entry.get(name) == value for name, value in ARCHIVED) for entry in imported.entries)
+        rest = "carried over as others: the program hides them, searches here do not"
+        imported.note(archived, "archived entry is", rest, "archived entries are")
         if place.options.model and imported.vectors:
             imported.vectors = {place.options.model: max(imported.vectors.values(), key=len)}
         return files_of(imported, about, old, clock())

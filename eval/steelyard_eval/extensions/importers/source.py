@@ -176,7 +176,8 @@ def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str,
     A header that is no YAML is read key by key; a value that cannot be read stays text. What stands between two
     rules at the top and has no keys is prose: the header is then empty, and the body all of the text.
     """
-    header, body = _parted(text)
+    match = _HEADER.match(text, 0, LARGEST_HEADER)
+    header, body = (match[1], text[match.end() :].strip()) if match else ("", text.strip())
     if not header.strip():
         return "", body, {}, {}
     numbers = list[str]()
@@ -187,11 +188,6 @@ def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str,
     if not isinstance(front, dict) or any(len(key.split()) > WORDS_OF_A_KEY for key in front):
         return "", text.strip(), {}, {}
     return header, body, front, odd | ({"numbers": ", ".join(numbers)} if numbers else {})
-
-
-def _parted(text: str) -> tuple[str, str]:
-    match = _HEADER.match(text, 0, LARGEST_HEADER)
-    return (match[1], text[match.end() :].strip()) if match else ("", text.strip())
 
 
 def _by_key(header: str, numbers: list[str]) -> dict[str, object] | None:

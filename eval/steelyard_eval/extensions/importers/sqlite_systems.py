@@ -33,11 +33,6 @@ INDEXES = ("context-index.sqlite", "context-index.db")
 EVALUATION = "speckit-eval.db"
 ACTS = {"result_cited": "cited", "follow_on_tool_use": "used"}
 """Kinds of events of the ledger that are acts; others say what was shown, or that it was asked again."""
-LEFT_OUT = (
-    ("eval_llm_judge_labels", "label", "of a language model left out: they are no judgments of a person"),
-    ("eval_user_selections", "selection", "of users left out: what else was shown is not recorded with them"),
-)
-"""Tables of the evaluation, and what is said of their rows."""
 
 
 @importer(
@@ -60,7 +55,10 @@ def echovault(source: ForeignStore) -> Imported:
         model = {row["key"]: row["value"] for row in db.rows("meta")}.get("embedding_model")
         for row in rows:
             imported.vector(model or "echovault", row["id"], vectors.get(row["rowid"]))
+        gone = vectors.keys() - {row["rowid"] for row in rows}
+        imported.note(len(gone), "vector", "of deleted memories left out")
         imported.notes += db.notes()
+        imported.left_out(db)
     ids = {row["title"]: row["id"] for row in reversed(rows)} | {row["id"]: row["id"] for row in rows}
     for name in filter(source.has, GOLDEN):
         _golden(imported, read_yaml(source.text(name), f"{source}: {name}"), ids, f"{source}: {name}")
@@ -137,9 +135,7 @@ def soleri(source: ForeignStore) -> Imported:
         )
         imported.note(len(rows), "row", rest + "because the other entries of each list are not recorded")
         imported.notes += db.notes()
-        for name in ("entries_archive", "transcript_sessions"):
-            left_out = sum(1 for _ in db.rows(name))
-            imported.note(left_out, "row", f"of {name} left out: the program does not search them")
+        imported.left_out(db)
     return imported
 
 
@@ -190,6 +186,7 @@ def spec_kit(source: ForeignStore) -> Imported:
             imported.vector(model, str(rowid), vector)
         events = list(db.rows("feedback_events", "id"))
         imported.notes += db.notes()
+        imported.left_out(db)
     if source.has(EVALUATION):
         with source.database(EVALUATION) as db:
             _evaluation(imported, db)
@@ -214,8 +211,7 @@ def _evaluation(imported: Imported, db: Database) -> None:
                 scores = [None] * len(ids)
             lists = imported.runs.setdefault(identifier(str(row[channel])) if channel else "final", {})
             lists[str(row["query_id"])] = list(zip(ids, scores, strict=True))
-    for table, one, rest in LEFT_OUT:
-        imported.note(sum(1 for _ in db.rows(table)), one, rest)
+    imported.left_out(db)
 
 
 def _ledger(imported: Imported, events: Sequence[StoreRow]) -> None:

@@ -23,24 +23,17 @@ from steelyard.base.errors import ConfigError, DataError, nearest, quote
 from steelyard.base.fields import LIST_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from steelyard.memory.entry import FIELDS
 from steelyard.memory.text import CONTENT
-from steelyard_eval.extensions.importers.base import FORMS, Imported, Row, filled, identifier, importer
+from steelyard_eval.extensions.importers.base import FORMS, WORDS, Imported, Row, filled, identifier, importer
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 
 Rows = Iterator[Row]
 MODEL = "imported"  # What the model of a column of vectors is called, which no table names
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")  # How the names of tables end; `.gz` may follow
-WRAPPERS = frozenset("collection data get hits points response result results vectors".split())  # noqa: SIM905 -- a list literal of so many words reads worse
-"""Keys below which an answer of a database has its rows."""
 LOOKED_AT = 100  # Rows whose keys are looked at to guess the columns
 HASHED = 16  # Hexadecimal digits of an id that is a hash
 LONGEST_CELL = 16 * 2**20  # Characters
 ALIASES = {field: words.split() for field, words in FORMS["table"].items()}
 """Field -> names that other programs have for it, best first, without case and punctuation."""
-CONTAINERS = ("payload", "metadata", "properties", "_source", "_additional", "fields", "document", "data", "node")
-"""Keys whose objects hold the fields of an entry."""
-VECTORS = ("vector", "embedding", "values", "embeddings", "vectors", "dense_vector")
-"""Columns of vectors, best first."""
-PLAIN_VECTORS = ("", "default", "dense", "text")  # Names of the vector of an entry that has several, best first
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -60,7 +53,7 @@ def table(source: ForeignStore) -> Imported:
         raise DataError(f"{source} has no rows; name a table with some")
     names = list(dict.fromkeys(column for row in first for column in row))
     there = {name.lower(): name for name in names}
-    found = (there[name] for name in VECTORS if name in there)
+    found = (there[name] for name in WORDS["vectors"] if name in there)
     vectors = next((name for name in found if any(vector_of(row.get(name)) is not None for row in first)), "")
     columns = _columns([name for name in names if name != vectors], source)
     imported = Imported()
@@ -140,7 +133,9 @@ def _rows_in(document: object) -> list[object]:
     objects = [part for part in every if part and isinstance(part[0], dict)]
     if len(objects or every) == 1:
         return (objects or every)[0]
-    inside = [part for name, part in document.items() if name.lower() in WRAPPERS and isinstance(part, dict)]
+    inside = [
+        part for name, part in document.items() if name.lower() in WORDS["wrappers"] and isinstance(part, dict)
+    ]
     if len(inside) == 1:
         return _rows_in(inside[0])
     return [{"id": key, **part} if isinstance(part, dict) else part for key, part in document.items()]
@@ -181,7 +176,7 @@ def guessed(names: Iterable[str]) -> dict[str, str]:
 def level(row: Mapping[str, object]) -> dict[str, object]:
     """The row with what its containers hold in their place; a key that stands there twice is the outer one."""
     flat = dict(row)
-    for name in CONTAINERS:
+    for name in WORDS["containers"]:
         if isinstance(inside := flat.get(name), Mapping):
             del flat[name]
             flat = {**inside, **flat}
@@ -200,7 +195,7 @@ def mapped(row: Mapping[str, object], columns: Mapping[str, str]) -> dict[str, o
 def vector_of(value: object) -> NDArray[np.float32] | None:
     """The vector in a cell: a list of numbers, one written as text, or the plain one of several by name."""
     if isinstance(value, Mapping):
-        names = [*(name for name in PLAIN_VECTORS if name in value), *value]
+        names = [*(name for name in WORDS["plain_vectors"] if name in value), *value]
         return next((found for name in names if (found := vector_of(value[name])) is not None), None)
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]":
         value = re.split(r"[\s,]+", value[1:-1].strip())

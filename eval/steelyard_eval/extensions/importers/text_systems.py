@@ -17,21 +17,12 @@ from steelyard.base.errors import DataError, quote
 from steelyard.base.extensions import extension
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems.cortex_mem import DIMENSIONS, LAYER_FILES
-from steelyard_eval.extensions.importers.base import (
-    FORMS,
-    Imported,
-    Record,
-    Row,
-    filled,
-    grouped,
-    importer,
-    picked,
-)
+from steelyard_eval.extensions.importers import base
 from steelyard_eval.extensions.importers.notes import heading_of
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import rows_of, vector_of
 
-TABLES = {table: names.split() for table, names in FORMS["moltnet_files"].items()}
+TABLES = {table: names.split() for table, names in base.FORMS["moltnet_files"].items()}
 """MoltNet's tables, and the names that CSV files of them have."""
 MARKS = {".sql": "COPY public.diary_entries (", ".json": '"diary_entries"'}
 MODEL = "e5-small-v2"
@@ -64,10 +55,10 @@ def is_moltnet(source: ForeignStore) -> bool:
     return mark is not None and source.has(name) and mark in source.text(name, None)
 
 
-@importer(is_moltnet)
-def moltnet(source: ForeignStore) -> Imported:
+@base.importer(is_moltnet)
+def moltnet(source: ForeignStore) -> base.Imported:
     """MoltNet: a plain dump, a JSON export, CSV files of its tables. All diaries, with relations and vectors."""
-    tables: dict[str, list[Row]] = {table: [] for table in TABLES}
+    tables: dict[str, list[base.Row]] = {table: [] for table in TABLES}
     name = source.path.name
     if source.path.is_dir():
         for table, names in TABLES.items():
@@ -77,9 +68,10 @@ def moltnet(source: ForeignStore) -> Imported:
     else:
         for table, row in copied_rows(source.text(name, None).split("\n"), TABLES):
             tables[table].append(row)
-    imported = Imported(system="moltnet", recipe="{title}\n{text}\ntag:{tag}")
+    imported = base.Imported(system="moltnet", recipe="{title}\n{text}\ntag:{tag}")
+    imported.show({table: rows[0].keys() for table, rows in tables.items() if rows})
     diaries = {row["id"]: row for row in tables["diaries"]}
-    relations = grouped(tables["entry_relations"], "source_id", "moltnet_relation")
+    relations = base.grouped(tables["entry_relations"], "source_id", "moltnet_relation")
     imported.add(
         tables["diary_entries"],
         lambda row: _entry(row, diaries.get(row.get("diary_id"), {}), relations.get(row["id"], [])),
@@ -89,25 +81,25 @@ def moltnet(source: ForeignStore) -> Imported:
     return imported
 
 
-def _entry(row: Row, diary: Row, relations: list[Record]) -> Record:
+def _entry(row: base.Row, diary: base.Row, relations: list[base.Record]) -> base.Record:
     tags, threats = row.get("tags"), row.get("injection_threats")
     more = {
         "tags": [tag for tag in (array_of(tags) if isinstance(tags, str) else tags or []) if tag is not None],
         "category": "suspicious" if row.get("injection_risk") in (True, "t", "true") else None,
         "importance": _number(row.get("importance")),
         "access_count": _number(row.get("access_count")),
-        **picked(diary, "moltnet_diary"),
+        **base.picked(diary, "moltnet_diary"),
         "relations": relations,
         "injection_threats": STRICT_JSON.decode(threats) if isinstance(threats, str) else threats,
     }
-    return filled(picked(row, "moltnet") | more)
+    return base.filled(base.picked(row, "moltnet") | more)
 
 
 def _number(value: object) -> float | None:
     return None if value in (None, "") else float(str(value))
 
 
-def copied_rows(lines: Iterable[str], tables: Iterable[str]) -> Iterator[tuple[str, Row]]:
+def copied_rows(lines: Iterable[str], tables: Iterable[str]) -> Iterator[tuple[str, base.Row]]:
     """Each row of these tables with the table's name; ValueError for a row with another number of columns."""
     wanted = frozenset(tables)
     table, columns = "", list[str]()
@@ -157,13 +149,13 @@ def _roots(source: ForeignStore) -> list[str]:
     return [f"tenants/{path.name}/" for path in sorted(below.iterdir())] if below.is_dir() else []
 
 
-@importer(lambda source: source.path.is_dir() and bool(_roots(source)), homes)
-def cortex_mem(source: ForeignStore) -> Imported:
+@base.importer(lambda source: source.path.is_dir() and bool(_roots(source)), homes)
+def cortex_mem(source: ForeignStore) -> base.Imported:
     """Cortex-Mem: the folder of a tenant, or of all. Memories, messages, resources, layers of directories."""
-    imported, skipped = Imported(system="cortex_mem"), list[str]()
+    imported, skipped = base.Imported(system="cortex_mem"), list[str]()
     for root in _roots(source):
-        entries: dict[str, Record] = {}
-        facts: dict[str, Record] = {}
+        entries: dict[str, base.Record] = {}
+        facts: dict[str, base.Record] = {}
         people: dict[str, object] = {}
         names = (name for name in source.files(MEMORIES, SESSION, ".md") if name.startswith(root))
         for name in sorted(names, key=lambda name: name.endswith(".md")):  # facts before what they are of
@@ -181,9 +173,11 @@ def cortex_mem(source: ForeignStore) -> Imported:
             except DataError as error:
                 skipped.append(str(error))
         tenant = root.split("/")[1] if root else ""
-        imported.entries += [filled(entry | {"tenant": tenant}) for entry in entries.values()]
+        imported.entries += [base.filled(entry | {"tenant": tenant}) for entry in entries.values()]
     imported.note(len(skipped), "file", f"left out: {'; '.join(skipped)}")
-    imported.notes.append("vectors lie in Qdrant and are not carried over; texts are embedded anew")
+    imported.show({MEMORIES: ()} if next(source.files(MEMORIES), None) else {})
+    rest = "to carry vectors over, import as a table what its /collections/NAME/points/scroll answers"
+    imported.notes.append(f"vectors lie in Qdrant, which is not asked: texts are embedded anew; {rest}")
     return imported
 
 
@@ -198,10 +192,10 @@ def _without_footer(text: str) -> str:
 
 
 def _add(
-    entries: dict[str, Record],
+    entries: dict[str, base.Record],
     place: PurePosixPath,
     raw: str,
-    facts: Mapping[str, Record],
+    facts: Mapping[str, base.Record],
     people: Mapping[str, object],
 ) -> None:
     """The file as an entry, or as a layer of its directory's; DataError when it is none of the program's."""
@@ -211,7 +205,7 @@ def _add(
     text = _without_footer(_without_footer(raw))
     uris = extension("cortex_client")
     uri = uris.uri_of(place.parent if layer else place)
-    entry: Record = {"id": uris.id_of(uri), "uri": uri, "category": place.parts[0]}
+    entry: base.Record = {"id": uris.id_of(uri), "uri": uri, "category": place.parts[0]}
     if place.parts[0] == "session":
         entry["participants"] = people.get(place.parts[1])
     if layer:
@@ -235,13 +229,13 @@ def _add(
     entries[uri] = entry
 
 
-def _facts(folder: PurePosixPath, document: object) -> dict[str, Record]:
+def _facts(folder: PurePosixPath, document: object) -> dict[str, base.Record]:
     """What an index says of the memories below a folder, by their URIs."""
     memories = document.get("memories") if isinstance(document, dict) else None
-    facts: dict[str, Record] = {}
+    facts: dict[str, base.Record] = {}
     for row in memories.values() if isinstance(memories, dict) else ():
         if isinstance(row, dict) and isinstance(row.get("file"), str):
-            record = picked({"access_count": 0, "archived": False, **row}, "cortex_mem")
+            record = base.picked({"access_count": 0, "archived": False, **row}, "cortex_mem")
             # no ISO reader takes nanoseconds: six digits are kept
             times = {time: re.sub(r"(\.\d{6})\d+", r"\1", str(record[time] or "")) for time in TIMES}
             facts[extension("cortex_client").uri_of(folder / row["file"])] = record | times

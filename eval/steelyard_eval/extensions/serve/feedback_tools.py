@@ -17,57 +17,38 @@ from steelyard.base.errors import ConfigError, quote
 from steelyard.config import WEIGHT_NAMES
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems import find_system
-from steelyard_eval.extensions.serve.tool_call import (
-    Arguments,
-    Caller,
-    Face,
-    Json,
-    LoggedSearch,
-    declared,
-    face_of,
-    own_words,
-    passing,
-    tools_of,
-)
+from steelyard_eval.extensions.serve import tool_call
 
-SOLERI_ENTRY = "id type domain title severity description=text context=context- example=+example- "
-SOLERI_ENTRY += "counterExample=+counter_example- why=why- appliesTo=+applies_to- tier=+tier- origin=+origin- "
-SOLERI_ENTRY += "validFrom=valid_from- validUntil=valid_until- tags"
 SCANNED, WHOLE = 10, 20  # Results where no number is asked for: of `search` and of a scan, and of whole entries
-DEFAULTS = {"source": "search", "confidence": 0.6, "duration": None, "context": "{}", "reason": None}
-"""What the program answers of feedback that nothing is learned from."""
 CONSTITUTIONAL = "constitutional"
 TOKEN = 4  # Characters that its envelope counts as one
 
 
-def soleri_search(caller: Caller, given: Arguments) -> Json:
-    """Whole entries, or a scan of them."""
-    logged = _found(caller, given, SCANNED)
-    return [_scored(hit, logged, given["mode"]) for hit in logged.result.hits]
+def soleri_search(caller: tool_call.Caller, given: tool_call.Arguments) -> tool_call.Json:
+    """Whole entries, or a scan of them; by search_intelligent each says whether it is a memory."""
+    intelligent = "includeMemories" in given  # which that operation alone has, with a default
+    usual = WHOLE if intelligent and given["mode"] == "full" else SCANNED
+    filters = tool_call.passing(**{name: given.get(name) for name in ("domain", "type", "severity")})
+    if given.get("includeMemories") is False and "memory" in caller.searcher(given, usual).config.retrievers:
+        filters &= tool_call.passing(kind={"none": ["memory"]})
+    tags, domain = tuple(given.get("tags") or ()), given.get("domain") or ""
+    logged = caller.search(given, filters, usual, tags=tags, domain=domain)
+    rows = [_scored(hit, logged, given["mode"]) for hit in logged.result.hits]
+    kinds = ["memory" if hit.entry.kind == "memory" else "vault" for hit in logged.result.hits]
+    return [row | {"source": kind} for row, kind in zip(rows, kinds, strict=True)] if intelligent else rows
 
 
-def search_intelligent(caller: Caller, given: Arguments) -> Json:
-    """The same with where each result is from, and memories where they are asked for."""
-    usual = SCANNED if given["mode"] == "scan" else WHOLE
-    logged = _found(caller, given, usual, given["includeMemories"])
-    kind = {True: "memory", False: "vault"}
-    return [
-        _scored(hit, logged, given["mode"]) | {"source": kind[hit.entry.kind == "memory"]}
-        for hit in logged.result.hits
-    ]
-
-
-def load_entries(caller: Caller, given: Arguments) -> Json:
+def load_entries(caller: tool_call.Caller, given: tool_call.Arguments) -> tool_call.Json:
     """Entries by id, or the newest of a domain."""
     if given.get("ids"):
         return list(map(_entry, caller.read(given["ids"])))
     if not given.get("domain"):
         raise ConfigError("load_entries needs ids, of a search, or a domain")
-    entries = caller.listed(passing(domain=given["domain"]), caller.limit(given, WHOLE) or WHOLE)
+    entries = caller.listed(tool_call.passing(domain=given["domain"]), caller.limit(given, WHOLE) or WHOLE)
     return {"entries": list(map(_entry, entries)), "total": len(entries)}
 
 
-def rated(caller: Caller, given: Arguments) -> Json:
+def rated(caller: tool_call.Caller, given: tool_call.Arguments) -> tool_call.Json:
     """What became of an entry that a query showed: an action, or whether it was helpful."""
     action = given.get("action") or ("accepted" if given["helpful"] else "dismissed")
     caller.act_on(given["entryId"], action, given["query"])
@@ -75,27 +56,19 @@ def rated(caller: Caller, given: Arguments) -> Json:
     return {"recorded": True, "query": given["query"], "entryId": given["entryId"], "action": action, **context}
 
 
-def brain_feedback(caller: Caller, given: Arguments) -> Json:
+def brain_feedback(caller: tool_call.Caller, given: tool_call.Arguments) -> tool_call.Json:
     """The same, answered with what was said."""
     rated(caller, given)
-    return {**DEFAULTS, **given}
+    return {**tool_call.FORMS["soleri_feedback"], **given}
 
 
 def _entry(entry: Entry) -> dict[str, object]:
     """An entry in the program's words; what is empty is left out, but for what every entry has."""
     usual = {"type": entry.type or "pattern", "severity": entry.severity or "suggestion"}
-    return own_words(entry, SOLERI_ENTRY) | usual
+    return tool_call.own_words(entry, tool_call.FORMS["soleri_entry"]) | usual
 
 
-def _found(caller: Caller, given: Arguments, usual: int, memories: bool = True) -> LoggedSearch:
-    filters = passing(**{name: given.get(name) for name in ("domain", "type", "severity")})
-    if not memories and "memory" in caller.searcher(given, usual).config.retrievers:
-        filters &= passing(kind={"none": ["memory"]})
-    tags, domain = tuple(given.get("tags") or ()), given.get("domain") or ""
-    return caller.search(given, filters, usual, tags=tags, domain=domain)
-
-
-def _scored(hit: Hit, logged: LoggedSearch, mode: str) -> dict[str, object]:
+def _scored(hit: Hit, logged: tool_call.LoggedSearch, mode: str) -> dict[str, object]:
     if mode == "scan":
         return find_system("soleri:shipped").showing.show(hit, logged.result, "scan")
     parts = {theirs: hit.signals.get(ours, 0.0) for theirs, ours in WEIGHT_NAMES["soleri"].items()}
@@ -103,21 +76,21 @@ def _scored(hit: Hit, logged: LoggedSearch, mode: str) -> dict[str, object]:
     return {"entry": _entry(hit.entry), "score": hit.score, "breakdown": breakdown}
 
 
-SOLERI = declared("soleri")
+SOLERI = tool_call.declared("soleri")
 OPERATIONS = {
-    name: {tool.name: tool for tool in tools_of(SOLERI["operations"][name], answers)}
+    name: {tool.name: tool for tool in tool_call.tools_of(SOLERI["operations"][name], answers)}
     for name, answers in {
-        "vault": (soleri_search, search_intelligent, load_entries, rated),
+        "vault": (soleri_search, soleri_search, load_entries, rated),
         "brain": (rated, brain_feedback),
     }.items()
 }
 """By the ends of the names of the tools that take them."""
 
 
-def soleri(agent: str) -> Face:
+def soleri(agent: str) -> tool_call.Face:
     """Soleri's face for an agent, whose name the tools begin with."""
 
-    def operated(end: str, caller: Caller, given: Arguments) -> Json:
+    def operated(end: str, caller: tool_call.Caller, given: tool_call.Arguments) -> tool_call.Json:
         facade, op = f"{agent}_{end}", given["op"]
         if op not in OPERATIONS[end]:
             raise ConfigError(f"{facade} has no operation {quote(op)} here; it has {', '.join(OPERATIONS[end])}")
@@ -125,18 +98,18 @@ def soleri(agent: str) -> Face:
         data = tool.answer(caller, tool.checked(given["params"]))
         return {"success": True, "data": data, "op": op, "facade": facade}
 
-    def alone(caller: Caller, given: Arguments) -> Json:
+    def alone(caller: tool_call.Caller, given: tool_call.Arguments) -> tool_call.Json:
         return operated("vault", caller, {"op": "search_intelligent", "params": given})
 
-    tools = tools_of(SOLERI["tools"], (partial(operated, "vault"), alone, partial(operated, "brain")))
-    return Face(
+    tools = tool_call.tools_of(SOLERI["tools"], (partial(operated, "vault"), alone, partial(operated, "brain")))
+    return tool_call.Face(
         **{name: SOLERI[name] for name in ("system", "source", "indent")},
         fault=lambda message, tool: {"success": False, "error": message, "facade": tool},
         tools=[replace(tool, name=f"{agent}_{tool.name}") for tool in tools],
     )
 
 
-def memory_search(caller: Caller, given: Arguments) -> Json:
+def memory_search(caller: tool_call.Caller, given: tool_call.Arguments) -> tool_call.Json:
     """Results in an envelope. Arguments for what only the program can do are accepted, and change nothing."""
     text = given.get("query") or " ".join(given.get("concepts") or ())
     if not text:
@@ -144,12 +117,18 @@ def memory_search(caller: Caller, given: Arguments) -> Json:
     return _searched(caller, given, text, bool(given.get("includeContent")))
 
 
-def memory_quick_search(caller: Caller, given: Arguments) -> Json:
+def memory_quick_search(caller: tool_call.Caller, given: tool_call.Arguments) -> tool_call.Json:
     """The same with the contents, in the envelope of memory_search."""
     return _searched(caller, given, given["query"], True)
 
 
-def memory_validate(caller: Caller, given: Arguments) -> Json:
+def memory_context(caller: tool_call.Caller, given: tool_call.Arguments) -> tool_call.Json:
+    """The results of memory_search for a task. Modes, of which only the program knows the rest, change nothing."""
+    found = _searched(caller, given, given["input"], bool(given.get("includeContent")))
+    return enveloped("memory_context", found["summary"], {**found["data"], "mode": given["mode"]})
+
+
+def memory_validate(caller: tool_call.Caller, given: tool_call.Arguments) -> tool_call.Json:
     """Whether a memory was useful: an act on the list that `queryId` names, or on the newest that showed it."""
     number = given["id"]
     entry_id = str(int(number)) if number == int(number) else str(number)
@@ -170,8 +149,8 @@ def enveloped(tool: str, summary: str, data: Mapping[str, object], **more: objec
     return {"summary": summary, "data": dict(data), "hints": [], "meta": meta}
 
 
-def _searched(caller: Caller, given: Arguments, text: str, content: bool) -> Json:
-    filters = passing(
+def _searched(caller: tool_call.Caller, given: tool_call.Arguments, text: str, content: bool) -> dict[str, Any]:
+    filters = tool_call.passing(
         project=given.get("specFolder"),
         tenant=given.get("tenantId"),
         importance_tier=given.get("tier"),
@@ -192,19 +171,21 @@ def _searched(caller: Caller, given: Arguments, text: str, content: bool) -> Jso
 def _row(hit: Hit, content: bool) -> dict[str, Any]:
     """A result; `similarity` is the cosine in per cent, `score` that of the ranking."""
     entry, cosine = hit.entry, hit.signals.get("vector", hit.signals.get("cosine"))
-    row = own_words(entry, "id specFolder=project filePath=uri title=title?") | {
+    row = tool_call.own_words(entry, "id specFolder=project filePath=uri title=title?") | {
         "id": int(entry.id) if entry.id.isascii() and entry.id.isdecimal() else entry.id,
         "similarity": None if cosine is None else 100 * cosine,
         "score": hit.score,
         "isConstitutional": entry.importance_tier == CONSTITUTIONAL,
     }
-    row |= own_words(entry, "importanceTier=importance_tier? triggerPhrases=tags createdAt=@created_at?")
+    row |= tool_call.own_words(entry, "importanceTier=importance_tier? triggerPhrases=tags createdAt=@created_at?")
     return row | ({"content": entry.text} if content else {})
 
 
-def _fault(message: str, tool: str) -> Json:
+def _fault(message: str, tool: str) -> tool_call.Json:
     data = {"error": message, "code": "E001", "details": {}}
     return enveloped(tool, f"Error: {message}", data, isError=True, severity="error")
 
 
-SPEC_KIT = face_of("spec_kit", memory_search, memory_quick_search, memory_validate, fault=_fault)
+SPEC_KIT = tool_call.face_of(
+    "spec_kit", memory_context, memory_search, memory_quick_search, memory_validate, fault=_fault
+)

@@ -40,24 +40,21 @@ _log = logging.getLogger(__name__)
 Context = ServerRequestContext[object, object]
 MAX_MESSAGE_BYTES = 2**22  # Bytes of a message over pipes; a longer line is answered as one that cannot be read
 _ID = re.compile(r'"id"\s*:\s*("[^"\\]{1,200}"|-?[0-9]{1,15}(?![0-9.eE]))')
-HEAD = 2**12  # Characters of a message in which its id is looked for
 HOST, PATH = "127.0.0.1", "/mcp"
 TOKEN = "STEELYARD_SERVE_TOKEN"  # noqa: S105 -- the name of a variable
 SHORTEST = 16  # Characters of a token that is given
 LARGEST = 2**20  # Bytes of a request
 MOST_AT_ONCE = 128  # Connections; of more each gets a status
 REQUEST_SECONDS = 10.0  # Seconds in which a connection has to ask something
-IDLE, MOST_SESSIONS = 900.0, 1000
-"""Seconds after which a session that asks nothing ends, and sessions at once; a client then begins a new one."""
-FAREWELL = 5  # Seconds in which what is being answered may end, when the server is stopped
+IDLE, MOST_SESSIONS = 900.0, 1000  # Seconds after which a session that asks nothing ends, and sessions at once
 
 
 @dataclass(frozen=True)
 class Served:
     """What the command line names: the vault, its scopes, how it is searched, and what is interleaved.
 
-    `share` is that of the searches, `against` the other ranking, drawn weights without one; `hnsw` is as in
-    `open_vault`.
+    `share` is that of the searches, `against` the other ranking, drawn weights without one; for `hnsw` see
+    `open_vault`, for `adaptive` and `log` `RankedBy.following`.
     """
 
     vault: str
@@ -66,12 +63,14 @@ class Served:
     share: float = 0.0
     against: str | None = None
     hnsw: int | None = None
+    adaptive: bool | None = None
+    log: str | None = None
 
     def opened(self) -> OpenVault:
         """Open all of it; SteelyardError where a file is not what it should be."""
         other = None if self.against is None else RankedBy.of(self.against)
-        explored = (self.share, other) if self.share else None
-        vault = OpenVault(self.vault, self.scopes, RankedBy.of(self.by), explored, self.hnsw)
+        by = RankedBy.of(self.by).following(self.log, self.adaptive)
+        vault = OpenVault(self.vault, self.scopes, by, (self.share, other) if self.share else None, self.hnsw)
         with vault.snapshot():  # connected now: later the file at the path may be another one, or none
             return vault
 
@@ -91,13 +90,17 @@ class MemoryServer:
     """
 
     def __init__(self, served: Served, face: Face, log: ServerLog | None = None, client: str = "") -> None:
-        self._served, self._face, self._log, self._client = served, face, log, client
-        self._tools = {tool.name: tool for tool in face.tools if log is not None or not tool.logs}
+        self._served, self._log, self._client = served, log, client
         self._lists: OrderedDict[str, deque[ShownList]] = OrderedDict()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="steelyard-serve")
         self._looked = served.state
         self._vault = self._thread.submit(served.opened).result()
-        self.protocol = Server("steelyard", version=__version__, on_list_tools=self._list, on_call_tool=self._call)
+        self._face = face.ranked(RankedBy.of(served.by))
+        self._tools = {tool.name: tool for tool in self._face.tools if log is not None or not tool.logs}
+        told = self._face.instructions
+        self.protocol = Server(
+            "steelyard", version=__version__, instructions=told, on_list_tools=self._list, on_call_tool=self._call
+        )
         self.protocol.middleware.clear()  # the SDK's tracing: nothing is measured by anybody but us
 
     def close(self) -> None:
@@ -208,7 +211,7 @@ def readable(line: bytes) -> str:
             text = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
             from_json(text)
         except (ValueError, RecursionError):
-            match = _ID.search(text, 0, HEAD)
+            match = _ID.search(text, 0, 2**12)  # near its beginning
             return f'{{"jsonrpc": "2.0", "id": {match[1]}, "method": "unreadable"}}' if match else "unreadable"
     return text
 
@@ -284,7 +287,7 @@ async def _over_http(server: MemoryServer, port: int, token: str) -> None:
         host=HOST,
         port=port,
         log_config=None,
-        timeout_graceful_shutdown=FAREWELL,
+        timeout_graceful_shutdown=5,  # seconds in which what is being answered may end
         access_log=False,
         server_header=False,
         limit_concurrency=MOST_AT_ONCE,

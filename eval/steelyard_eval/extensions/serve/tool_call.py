@@ -12,7 +12,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
 from itertools import islice
@@ -29,7 +29,7 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.results import SearchResult
-from steelyard_eval.vaults.read import OpenVault
+from steelyard_eval.vaults.read import OpenVault, RankedBy
 
 MOST_LOGS = 1_000  # Configurations whose records are known to be in the log
 LISTS_PER_CLIENT = 64  # Lists of a client that are remembered
@@ -222,7 +222,7 @@ class Face:
 
     `system` ranks unless the command line says otherwise, `tools` are in the order in which they are listed.
     `source` is the repository and the commit that names, schemas and forms are of. `structured` is whether answers
-    are also given as structured content, `indent` that of the JSON text.
+    are also given as structured content, `indent` that of the JSON text; `instructions` are those of the server.
     """
 
     system: str
@@ -231,6 +231,15 @@ class Face:
     source: str = ""
     structured: bool = False
     indent: int | None = None
+    instructions: str = ""
+
+    def ranked(self, by: RankedBy) -> Face:
+        """The face that says what ranks: a system and its generation, a strategy, or somebody's weights."""
+        system, _, profile = by.built(None, ()).name.partition(":")
+        own = f"{system}, {FORMS['generations'].get(profile, profile)}"
+        ranking = "its owner's weights" if by.config else by.strategy or own
+        tools = [replace(tool, about=tool.about.replace("{ranking}", ranking)) for tool in self.tools]
+        return replace(self, tools=tools, instructions=FORMS["instructions"].replace("{ranking}", ranking))
 
     def text(self, value: Json) -> str:
         """An answer as text: JSON, or a message as it is."""
@@ -245,6 +254,10 @@ def declared(name: str) -> dict[str, Json]:
     text = resources.files(__package__).joinpath(f"schemas/{name}.json").read_text("utf-8")
     face: dict[str, Json] = STRICT_JSON.decode(text)
     return face
+
+
+FORMS = declared("forms")
+"""The words of programs for what we have, see `own_words`, and what they answer where a vault knows nothing."""
 
 
 def tools_of(tools: Sequence[Mapping[str, Json]], answers: Sequence[Answer]) -> tuple[Tool, ...]:

@@ -8,7 +8,8 @@ of their own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,31 +19,32 @@ from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.systems import find_system
+from steelyard.systems.base import record_of
 from steelyard.systems.cortex_mem import DIMENSIONS, SCHEME, content, directory_of, uri_or_id
 from steelyard_eval.extensions.serve.feedback_tools import SPEC_KIT, soleri
-from steelyard_eval.extensions.serve.tool_call import Arguments, Caller, Face, Json, face_of, own_words, passing
+from steelyard_eval.extensions.serve.tool_call import (
+    FORMS,
+    Arguments,
+    Caller,
+    Face,
+    Json,
+    face_of,
+    own_words,
+    passing,
+)
 from steelyard_eval.vaults.arguments import parse_filters
-from steelyard_eval.vaults.read import record_of
 
 AGENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)  # A name of an agent, which tools may begin with
 TYPES = ("episodic", "semantic", "procedural", "reflection")
 WEIGHTS = ("w_relevance", "w_recency", "w_importance")
+ENDS = (("created", min), ("updated", max))  # Of a diary, the times of its entries
 FARTHEST = 3  # Hops of relations that MoltNet follows; an entry of ours names the first
-DIARY_ENTRY = "id diaryId=vault title=title? content=text tags=tags? injectionRisk=+injection_risk importance "
-DIARY_ENTRY += "accessCount=access_count lastAccessedAt=@last_accessed_at? entryType=type "
-DIARY_ENTRY += "contentHash=+content_hash? contentSignature=+content_signature? createdAt=@created_at "
-DIARY_ENTRY += "updatedAt=@updated_at"
-SNAPSHOTS = ("sourceCidSnapshot", "targetCidSnapshot", "workflowId", "confidence", "parentRelationId")
-"""What a relation has in MoltNet alone."""
 SESSION = f"{SCHEME}session"
-MOVED = ("threads", "agents", "users", "global")
-"""Old names of dimensions: what lies below them is looked for in sessions."""
-DEPTHS: dict[str, tuple[str, Callable[[Entry], str]]] = {
-    "abstract": ("L0", lambda entry: entry.l0),
-    "overview": ("L1", lambda entry: entry.l1),
-    "content": ("L2", content),
-}
-"""The tools that read, the layer that each shows, and where it stands."""
+DEPTHS = {
+    "abstract": "L0",
+    "overview": "L1",
+    "content": "L2",
+}  # The tools that read, and the layer that each shows
 
 
 def search(caller: Caller, given: Arguments) -> Json:
@@ -85,7 +87,8 @@ def memory_context(caller: Caller, given: Arguments) -> Json:
         date = "" if entry.created_at is None else f"{datetime.fromtimestamp(entry.created_at, UTC):%b %d}"
         known = own_words(entry, "id title category=category? tags")
         memories.append(known | {"title": entry.title or "Untitled", "date": date})
-    message = "memory_search finds more by topic; this server reads only."
+    found = "" if total else f"Nothing is of the project {quote(project)}; name another one, or search. "
+    message = f"{found}memory_search finds more by topic; this server reads only."
     return {"total": total, "showing": len(hits), "memories": memories, "message": message}
 
 
@@ -106,7 +109,7 @@ def entries_get(caller: Caller, given: Arguments) -> Json:
         raise DataError(f"no entry {quote(given['entry_id'])}; name one that a search showed")
     found = _diary_entry(entries[0])
     if given.get("expand_relations"):
-        items = [_relation(entries[0], place) for place in range(len(entries[0].relations))]
+        items = [{**one, "depth": 1, "parentRelationId": None} for one in _relations(entries[0])]
         found["relations"] = {"requestedDepth": given.get("depth", 1), "maxDepth": FARTHEST, "items": items}
     return found
 
@@ -127,7 +130,7 @@ def entries_list(caller: Caller, given: Arguments) -> Json:
 
 def _diary_entry(entry: Entry) -> dict[str, Json]:
     """What a vault does not have is what the program writes for a new entry."""
-    said = own_words(entry, DIARY_ENTRY)
+    said = own_words(entry, FORMS["diary_entry"])
     return said | {
         "injectionRisk": bool(said["injectionRisk"]),
         "importance": 5 if entry.importance is None else entry.importance,
@@ -137,20 +140,64 @@ def _diary_entry(entry: Entry) -> dict[str, Json]:
     }
 
 
-def _relation(entry: Entry, place: int) -> dict[str, object]:
-    relation, made = entry.relations[place], format_time(entry.created_at)
-    return {
-        "id": f"{entry.id}:{place}",
-        "sourceId": entry.id,
-        "targetId": relation.target,
-        "relation": relation.type,
-        "status": relation.status or "accepted",
-        **dict.fromkeys(SNAPSHOTS),
-        "similarity": relation.strength,
-        "createdAt": made,
-        "updatedAt": made,
-        "depth": 1,
-    }
+def relations_list(caller: Caller, given: Arguments) -> Json:
+    """Relations that begin or end at an entry, by their kind, their status and their direction."""
+    ends = {"as_source": ["sourceId"], "as_target": ["targetId"]}.get(given.get("direction") or "")
+    wanted = {name: given[name] for name in ("relation", "status") if given.get(name)}
+    found = [
+        one
+        for entry in caller.listed(EVERYTHING)
+        for one in _relations(entry)
+        if given["entry_id"] in [one[end] for end in ends or ("sourceId", "targetId")]
+        and wanted.items() <= one.items()
+    ]
+    limit = caller.limit(given, 20)
+    return {"items": found[:limit], "total": len(found), "limit": limit, "offset": 0}
+
+
+def diaries_list(caller: Caller, given: Arguments) -> dict[str, list[Json]]:
+    """The diaries in which entries lie; who made them, a vault does not know."""
+    diaries: dict[str, list[Entry]] = {}
+    for entry in caller.listed(passing(vault=given.get("diary_id"))):
+        diaries.setdefault(entry.vault, []).append(entry)
+    items = []
+    for id_, entries in sorted(diaries.items()):
+        times = [entry.created_at for entry in entries if entry.created_at is not None]
+        one = {"id": id_, "teamId": entries[0].tenant, "name": entries[0].project or id_}
+        one |= {"visibility": entries[0].visibility or "private", **FORMS["diary"]}
+        items.append(one | {f"{name}At": format_time(end(times, default=None)) for name, end in ENDS})
+    return {"items": items}
+
+
+def diaries_get(caller: Caller, given: Arguments) -> Json:
+    """One diary."""
+    if not (found := diaries_list(caller, given)["items"]):
+        raise DataError(f"no diary {quote(given['diary_id'])}; name one of diaries_list")
+    return found[0]
+
+
+def diary_tags(caller: Caller, given: Arguments) -> Json:
+    """The tags of a diary with how many entries have them, most first."""
+    entries = caller.listed(passing(vault=given["diary_id"], type=given.get("entry_types")))
+    counts = Counter(tag for entry in entries for tag in entry.tags if tag.startswith(given.get("prefix") or ""))
+    rows = sorted((-count, tag) for tag, count in counts.items() if count >= (given.get("min_count") or 1))
+    return {"tags": [{"tag": tag, "count": -count} for count, tag in rows], "total": len(rows)}
+
+
+def _relations(entry: Entry) -> Iterator[dict[str, object]]:
+    made = format_time(entry.created_at)
+    for place, relation in enumerate(entry.relations):
+        yield {
+            "id": f"{entry.id}:{place}",
+            "sourceId": entry.id,
+            "targetId": relation.target,
+            "relation": relation.type,
+            "status": relation.status or "accepted",
+            **FORMS["diary_relation"],
+            "similarity": relation.strength,
+            "createdAt": made,
+            "updatedAt": made,
+        }
 
 
 def cortex_search(caller: Caller, given: Arguments) -> Json:
@@ -164,12 +211,28 @@ def cortex_recall(caller: Caller, given: Arguments) -> Json:
     return _layered(caller, given, below(given.get("scope") or SESSION), ["L0", "L2"])
 
 
+def cortex_ls(caller: Caller, given: Arguments) -> Json:
+    """What lies in a directory: files, and directories with how much lies in each."""
+    uri, below = (given.get("uri") or SESSION).rstrip("/"), dict[str, list[Entry]]()
+    for entry in caller.listed(Filters.of({"uri": {"prefix": f"{uri}/"}})):
+        below.setdefault(entry.uri[len(uri) + 1 :].partition("/")[0], []).append(entry)
+    rows = []
+    for name, entries in sorted(below.items()):
+        parts = {entry.uri[len(uri) + len(name) + 2 :].partition("/")[0] for entry in entries} - {""}
+        row = {"name": name, "uri": f"{uri}/{name}", "is_directory": bool(parts) or not entries[0].text}
+        asked = given.get("include_abstracts") and not row["is_directory"]
+        row |= {"size": len(parts) if row["is_directory"] else None, "abstract_text": None}
+        rows.append(row | ({"abstract_text": _home(caller, entries[0]).l0 or None} if asked else {}))
+    return {"success": True, "uri": uri, "entries": rows, "total": len(rows)}
+
+
 def cortex_read(depth: str, caller: Caller, given: Arguments) -> Json:
     """One layer of the memory at a URI; reading its overview or content counts as opening it."""
-    layer, shown_of = DEPTHS[depth]
-    at = given["uri"]  # or an id where a memory has no URI
+    layer, at = DEPTHS[depth], given["uri"]  # or an id where a memory has no URI
     entry = next(iter(caller.listed(passing(uri=at), 1) or caller.read([at], opened=False)), None)
-    if entry is None or not (text := shown_of(entry) or shown_of(_home(caller, entry))):
+    places = [] if entry is None else [entry, _home(caller, entry)]
+    texts = (content(one) if layer == "L2" else getattr(one, layer.lower()) for one in places)
+    if entry is None or not (text := next(filter(None, texts), "")):
         raise DataError(f"no {depth} at {quote(given['uri'])}; use a URI that a search showed")
     if depth != "abstract":
         caller.opened([entry])
@@ -184,7 +247,7 @@ def below(scope: str) -> Filters:
         uri = f"{SESSION}/{scope.lstrip('/')}"
     else:
         dimension, slash, rest = path.partition("/")
-        kept = f"{SESSION}{slash}{rest}" if dimension in MOVED else SESSION
+        kept = f"{SESSION}{slash}{rest}" if dimension in FORMS["cortex_moved"] else SESSION
         uri = scope if dimension in DIMENSIONS else kept
     return Filters.of({"uri": {"prefix": uri}})
 
@@ -211,11 +274,13 @@ def _home(caller: Caller, entry: Entry) -> Entry:
 MIMICS: Mapping[str, Face] = {
     "echovault": face_of("echovault", memory_search, memory_context),
     "cortex_mem": face_of(
-        "cortex_mem", cortex_search, cortex_recall, *(partial(cortex_read, depth) for depth in DEPTHS)
+        "cortex_mem", cortex_search, cortex_recall, cortex_ls, *(partial(cortex_read, depth) for depth in DEPTHS)
     ),
     "soleri": soleri("soleri"),
     "moltnet": face_of(
-        "moltnet", entries_search, entries_get, entries_list, fault=lambda message, _: {"error": message}
+        "moltnet",
+        *(entries_search, entries_get, entries_list, diaries_list, diaries_get, diary_tags, relations_list),
+        fault=lambda message, _: {"error": message},
     ),
     "spec_kit": SPEC_KIT,
 }

@@ -5,7 +5,6 @@ Texts stay in memory: `impressions` writes none of them.
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from steelyard.base.errors import PATH_WIDTH, DataError, quote
 from steelyard.base.files import MAX_NESTING, STRICT_JSON, is_deep, lines, open_unpacked
 from steelyard.memory.entry import Entry
 from steelyard_eval.extensions.endpoints.answer_form import SHORTEST, Mentioned
+from steelyard_eval.extensions.importers.source import ForeignStore
 
 AGENT, PERSON, MEMORY = "agent", "person", "memory"
 """Who said something: the agent its answer, a person a question; what is saved into the memory cites nothing."""
@@ -26,7 +26,6 @@ FILES = ("related_files", "files_modified", "files", "applies_to")
 """What programs call the files that an entry is about."""
 MAX_LINE_BYTES = 32 * 2**20  # a longer line holds a picture or a file, and no list of results
 MAX_DOCUMENT_BYTES = 512 * 2**20  # of a file that is one JSON document
-MOST_FILES = 100_000
 Record = dict[str, object]
 RUN = 8
 """Words that are no chance when an answer repeats them; of scripts without blanks twice as many characters."""
@@ -51,17 +50,11 @@ USELESS = re.compile(
     rf"|\banother {_THINGS}\b|\bdifferent (?:{_THINGS}|one|from)\b",
     re.IGNORECASE,
 )
-_ADDED = re.compile(
-    r"^[ \t]*<(system-reminder|ide_\w+|user-prompt-submit-hook|local-command-caveat)\b[^<>]{0,500}>"
-    r".*?(?:</\1>|\Z)",
-    re.DOTALL | re.MULTILINE,
-)
+_MARKS = rf"^[ \t]*<({'|'.join(_WORDS['added'])})\b[^<>]{{0,500}}>.*?(?:</\1>|\Z)"
+_ADDED = re.compile(_MARKS, re.DOTALL | re.MULTILINE)
 """What programs put before or behind the words of a person."""
 _PROGRAM = re.compile("|".join(_WORDS["program"]), re.IGNORECASE)
-GOES_ON = re.compile(
-    r"\W*(?:it|its|that|this|they|these|those|but|however|though|unfortunately|which|both|neither|none|sadly)\b",
-    re.IGNORECASE,
-)
+GOES_ON = re.compile(rf"\W*(?:{'|'.join(_WORDS['goes_on'])})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +136,7 @@ class Corpus(dict[str, Entry]):
 
 def files_of(place: Path, suffixes: tuple[str, ...]) -> list[Path]:
     """The file, or the files below a folder, sorted; links are not followed. DataError for too many."""
-    if place.is_file():
-        return [place]
-    files: list[Path] = []
-    for folder, folders, names in os.walk(place, followlinks=False):
-        folders.sort()
-        paths = (Path(folder, name) for name in sorted(names) if name.endswith(suffixes))
-        files += (path for path in paths if path.is_file() and not path.is_symlink())
-        if len(files) > MOST_FILES:
-            raise DataError(f"{_named(place)} holds more than {MOST_FILES:,} logs; name a folder inside it")
-    return files
+    return [place] if place.is_file() else [place / name for name in ForeignStore(place).files(*suffixes)]
 
 
 def records_of(path: Path, faults: Counter[str]) -> Iterator[Record]:

@@ -10,7 +10,7 @@ from tabled import tabled
 from steelyard.base.fields import parse_time
 from steelyard.memory.query import Filters
 from steelyard.memory.text import CONTENT
-from steelyard_eval.extensions.importers import import_store, load_store
+from steelyard_eval.extensions.importers import base, import_store, load_store
 from steelyard_eval.measures.trec_runs import read_run
 
 
@@ -182,8 +182,9 @@ def test_cortex_mem(store_root):
     assert {entry.tenant for entry in store.data.entries} == {expected["tenant"]}
 
 
-def test_langgraph(store_root):
-    store = Store(store_root, "langgraph-sqlite", "store.db")
+@pytest.mark.parametrize("source", ["store.db", ""])
+def test_langgraph(store_root, source):
+    store = Store(store_root, "langgraph-sqlite", source)
     found = {(entry.extra["item_key"], tuple(entry.extra["namespace"])): entry for entry in store.data.entries}
     assert set(found) == {(item["item_key"], tuple(item["namespace"])) for item in store.expected["items"]}
     for item in store.expected["items"]:
@@ -301,10 +302,9 @@ def damaged(store_copy, change):
 
     def make(folder, file, *statements):
         place = store_copy(folder, folder)
-        source = place / file if folder == "langgraph-sqlite" else place
-        whole = load_store(source)
+        whole = load_store(place)
         change(place / file, *statements)
-        return whole, load_store(source)
+        return whole, load_store(place)
 
     return make
 
@@ -312,6 +312,16 @@ def damaged(store_copy, change):
 def count(data, words):
     """The notes that say this."""
     return [note for note in data.notices if words in note]
+
+
+@tabled
+def test_what_is_archived_or_left_out_is_counted_and_the_generation_proposed(
+    store_root, monkeypatch, folder, newest, notes
+):
+    monkeypatch.setattr(base, "SYSTEMS", {f"{newest}:newest"})  # whatever profiles there are
+    data = load_store(store_root / folder)
+    assert [note for note in notes if not count(data, note)] == []
+    assert len(count(data, f"search it as {newest}:newest")) == (folder != "echovault-seed-era")
 
 
 @tabled
@@ -352,9 +362,8 @@ def anew(table):
 
 def test_feedback_of_soleri_without_a_time_is_left_out(damaged, tmp_path, store_root):
     _, whole = feedback(store_root, "soleri", tmp_path / "whole")
-    odd = {1: "NULL", 2: "'soon'"}
-    changes = [f"UPDATE brain_feedback SET created_at = {value} WHERE id = {at}" for at, value in odd.items()]
-    damaged("soleri", "vault.db", *anew("brain_feedback"), *changes)
+    change = "UPDATE brain_feedback SET created_at = iif(id = 1, NULL, 'soon') WHERE id < 3"
+    damaged("soleri", "vault.db", *anew("brain_feedback"), change)
     done = import_store(tmp_path / "soleri", tmp_path / "mine")
     mine = [json.loads(line) for line in (tmp_path / "mine" / "feedback.jsonl").read_text().splitlines()]
     assert mine == [line for line in whole if line["query_id"] not in ("brain-1", "brain-2")]
