@@ -276,7 +276,7 @@ def test_what_a_target_cannot_say_is_refused_by_name_with_a_remedy(to, strategy,
     with pytest.raises(ConfigError, match=why) as refused:
         said(strategy, to)
     assert f"expressed in {to}" in str(refused.value)
-    assert f"FOLDER --for {to} --out {to}.json; by hand," in str(refused.value)
+    assert f"DATASET --for {to} --out {to}.json; by hand," in str(refused.value)
 
 
 def test_the_table_of_the_documentation_is_what_the_exporters_say():
