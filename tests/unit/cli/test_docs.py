@@ -138,7 +138,8 @@ class TestPages:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.delenv("STEELYARD_RUNS")
-        monkeypatch.setattr("steelyard_eval.common.console.EVERY", 1e9)  # seconds between lines of progress
+        for seconds in ("DELAY", "EVERY"):  # until progress is shown, on a busy machine
+            monkeypatch.setattr(f"steelyard_eval.common.console.{seconds}", 1e9)
         shutil.copytree(ROOT / "qrels" / "starter", "mine", ignore=shutil.ignore_patterns(".steelyard"))
         for package in PACKAGES_OF.get(path.stem, ()):
             pytest.importorskip(package)
