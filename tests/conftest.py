@@ -63,6 +63,16 @@ def store_copy(store_root, tmp_path):
     return copied
 
 
+@pytest.fixture(scope="module")
+def opened_once():
+    """Lists are those of the first test that searched; see `open_once`."""
+    from tests.unit.opened_once import open_once
+
+    with pytest.MonkeyPatch.context() as patch:
+        open_once(patch)
+        yield
+
+
 def pytest_configure():
     """Let interrupts arrive: what a shell starts in the background ignores them, and so would its children."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

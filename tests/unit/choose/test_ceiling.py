@@ -10,6 +10,7 @@ from tabled import tabled
 import steelyard_eval as sy
 from steelyard_eval.datasets.manifest import starter
 
+pytestmark = pytest.mark.usefixtures("opened_once")
 QUERIES, PLACES = 60, 30
 
 

@@ -47,6 +47,8 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Cost, Latency
 
+pytestmark = pytest.mark.usefixtures("opened_once")
+
 
 @pytest.fixture(scope="module")
 def space(dataset):

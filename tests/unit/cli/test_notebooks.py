@@ -12,6 +12,14 @@ BAR = re.compile(r"\d+%\|.*\| \d+/\d+ \[")
 """Progress, which is shown after two seconds."""
 EMPTIED = "import os, pandas\nos.chdir({place!r})\npandas.reset_option('display.')\n%reset -f"
 """Takes every name and option of the notebook before."""
+SHARED = """import sys
+sys.path.append({folder!r})
+import functools, pytest, opened_once, steelyard_eval as sy
+from steelyard_eval.workbench.workbench import Workbench
+opened_once.open_once(pytest.MonkeyPatch())
+sy.demo = functools.cache(sy.demo)
+Workbench.recommend = functools.cache(Workbench.recommend)"""
+"""What a notebook asks of the demo that another one asked before is found once."""
 
 
 @pytest.fixture(scope="module")
@@ -21,20 +29,15 @@ def client():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "100")  # text is folded to the terminal, and test runners set one of their own
-        made = NotebookClient(nbformat.v4.new_notebook(), timeout=300, kernel_name="python3", record_timing=False)
+        shared = nbformat.v4.new_code_cell(SHARED.format(folder=str(ROOT / "tests" / "unit")))
+        first = nbformat.v4.new_notebook(cells=[shared])
+        made = NotebookClient(first, timeout=300, kernel_name="python3", record_timing=False)
         with made.setup_kernel():
+            made.execute_cell(shared, 0)
             yield made
 
 
-LEARNING = ("04-", "08-")
-"""Notebooks that learn two and four times: half of the time of all eight, and docs/feedback.md learns once."""
-NOTEBOOKS = [
-    pytest.param(path, marks=[pytest.mark.nightly] if path.name.startswith(LEARNING) else [])
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
-]
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::RuntimeWarning")
 def test_notebook_runs_and_prints_what_is_committed(path: Path, tmp_path: Path, client) -> None:
     committed = nbformat.read(path, 4)

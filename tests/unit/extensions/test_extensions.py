@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from written_set import write_set
 
 from steelyard.base.errors import MachineError
 from steelyard.base.extensions import EXTENSIONS as OF_ENGINE
@@ -86,8 +87,11 @@ def test_without_one_its_command_ends_with_one_line_and_another_command_works(na
 
 
 def test_without_all_of_them_the_core_works(tmp_path):
+    """Starter is compared; what takes long is done on twenty queries."""
+    entries, queries = ([{"id": f"{kind}{n}", "text": f"key {n % 5} of {n}"} for n in range(20)] for kind in "eq")
+    few = write_set(tmp_path / "few", entries, queries, "".join(f"q{n} 0 e{n} 1\n" for n in range(20)))
     gated = [STARTER, "bm25", "--baseline", "base.json"]
-    commands = [COMPARE, ["recommend", STARTER, "--json"], ["gate", *gated, "--update", "--reason", "first"]]
+    commands = [COMPARE, ["recommend", str(few), "--json"], ["gate", *gated, "--update", "--reason", "first"]]
     commands += [["gate", *gated], ["index", STARTER, "made.db"], ["search", "made.db", "rotate keys"]]
     results = run(without({**EXTENSIONS, **OF_ENGINE}, tmp_path), *((words, {}) for words in commands))
     assert [code for code, _, _ in results] == [0] * len(commands), results

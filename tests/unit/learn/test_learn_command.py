@@ -16,7 +16,6 @@ from steelyard.base.errors import DataError
 from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
-from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn import learn
@@ -24,14 +23,9 @@ from steelyard_eval.learn.decision import LogDecision, _sampled
 from steelyard_eval.learn.result import evidence
 from steelyard_eval.result.document import read
 from steelyard_eval.vaults.read import RankedBy
-from steelyard_eval.workbench import Workbench
 
 LOG = starter() / "feedback.jsonl.gz"
-
-
-@pytest.fixture(scope="module")
-def data():
-    return Workbench(load(starter()))
+pytestmark = pytest.mark.usefixtures("opened_once")
 
 
 def facts(found, key):

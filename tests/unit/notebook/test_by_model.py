@@ -31,6 +31,8 @@ from steelyard_eval.notebook.label.judgment_file import Judgment, agreement
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
 
+pytestmark = pytest.mark.usefixtures("opened_once")
+
 
 class Recorded:
     """A model that answers by a rule; it keeps what it was asked."""
