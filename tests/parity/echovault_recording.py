@@ -152,10 +152,10 @@ def settings(label, args):
     return mode, args.get("topup_recent", True)
 
 
-def fused(lists, strategy, limit):
+def fused(lists, strategy, limit, query=None, **scorers):
     numbered = {name: enumerate(rows, 1) for name, rows in lists.items()}
     found = {name: [ScoredId(*row, place) for place, row in rows] for name, rows in numbered.items()}
-    table = join([Query("fused")], [0.0], [found], {}, lambda ids, *_: [Entry(id_) for id_ in ids])
+    table = join([query or Query("fused")], [0.0], [found], scorers, lambda ids, *_: [Entry(id_) for id_ in ids])
     return found_in(finish(table, fuse(table, parse_strategy(strategy)), (Cut(limit),)), table)
 
 

@@ -122,9 +122,7 @@ class Recording:
         )
 
 
-class Newest(Recording):
-    """Of migration 0022, commit 25e711d: vectors count up to a distance of 0.6, the best fused rank scores 1."""
-
+class Newest(Recording):  # migration 0022, commit 25e711d: vectors up to a distance of 0.6, the best rank scores 1
     system, version = NEWEST, "head_0022"
     strategy = STRATEGY.replace("vector, fts", "{half}*gated(1*vector, least=0.4), {half}*fts")
 

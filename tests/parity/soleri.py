@@ -224,9 +224,7 @@ SHOWN = 30  # oracles/README.md: "results = first 30"
 FACADE = {"scan": 10, "full": 20}  # systems/soleri.md: "facade default limit: scan 10, full 20"
 
 
-class Newest(Fixture):
-    """Of commit d87b305, with the pass along links."""
-
+class Newest(Fixture):  # commit d87b305, with the pass along links
     version, system = "newest", NEWEST
 
 

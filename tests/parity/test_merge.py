@@ -10,7 +10,6 @@ from steelyard.systems.echovault import DOCUMENTED
 LIMIT = 5
 scores = st.one_of(st.sampled_from([-1.5, -0.2, 0.0, 0.3, 0.5, 0.5, 2.0]), st.floats(-3, 10, width=32))
 found = st.dictionaries(st.sampled_from([f"m{at:02}" for at in range(14)]), scores, max_size=2 * LIMIT)
-"""A list as a retriever returns it: each id once; it is then put in order, ties by id."""
 
 
 @settings(max_examples=600)
