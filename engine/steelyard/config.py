@@ -31,6 +31,7 @@ WEIGHT_NAMES: Mapping[str, Mapping[str, str]] = {
         "temporalDecay": "recency",
         "tagOverlap": "tags",
         "domainMatch": "domain",
+        "graphProximity": "graph",
     },
 }
 """What the documents of systems call their weights, with our names: files are read without any system."""

@@ -180,7 +180,7 @@ def test_live_search_and_replay_are_the_same(strategy, seed, depth, limit, filte
         compare(vault, embedder, queries, configure("plain", strategy, depth, limit, filters))
 
 
-PRESETS = ("echovault", "echovault:shipped", "soleri", "soleri:shipped")
+PRESETS = ("echovault", "echovault:shipped", "echovault:newest", "soleri", "soleri:shipped", "soleri:newest")
 
 
 @pytest.mark.parametrize("name", [*PRESETS, "spec_kit", "spec_kit:shipped", "spec_kit:js"])

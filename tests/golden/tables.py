@@ -223,4 +223,10 @@ ECHOVAULT_SHIPPED = Table("echovault_shipped", echovault.SHIPPED, echovault.pref
 MEM0 = Table("mem0", mem0.DOCUMENTED)
 MOLTNET = Table("moltnet", moltnet.DOCUMENTED)
 SOLERI = Table("soleri", soleri.DOCUMENTED, soleri.soleri_or)
-TABLES = (ECHOVAULT, ECHOVAULT_SHIPPED, MEM0, MOLTNET, SOLERI)
+NEWEST = (
+    Table("echovault_newest", echovault.NEWEST, echovault.prefix_or_words),
+    Table("moltnet_newest", moltnet.NEWEST),
+    Table("soleri_newest", soleri.NEWEST, soleri.soleri_parts_or),
+)
+"""What was recorded of the programs of today, on worlds of our own; docs/ says of which commit."""
+TABLES = (ECHOVAULT, ECHOVAULT_SHIPPED, MEM0, MOLTNET, SOLERI, *NEWEST)

@@ -68,4 +68,4 @@ def test_a_deleted_memory_is_hidden_and_takes_one_of_the_places():
 
 
 def test_the_table_names_these_tests_and_no_others():
-    assert named("echovault.md", HEADING) == statements(globals()) | TABLE.statements
+    assert named("echovault.md", HEADING, before="## Newest") == statements(globals()) | TABLE.statements

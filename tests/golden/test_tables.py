@@ -3,7 +3,8 @@
 from contextlib import nullcontext
 
 import pytest
-from tables import TABLES
+from statements import named
+from tables import NEWEST, TABLES
 
 from steelyard.base import errors
 
@@ -13,3 +14,8 @@ def test_a_row_of_a_table_holds(check, row):
     error, said = row.get("refused", ("", ""))
     with pytest.raises(getattr(errors, error), match=said) if error else nullcontext():
         check(row)
+
+
+@pytest.mark.parametrize("table", NEWEST, ids=lambda table: table.system.key)
+def test_the_section_newest_names_the_rows_of_its_table(table):
+    assert named(f"{table.system.name}.md", after="## Newest") == table.statements

@@ -50,14 +50,19 @@ SPACE = space_of(Lookup({}), "text", DOCUMENTED.reading.recipe)  # both profiles
 
 
 class Fixture:
-    """The recording of the version the document describes, and the engine under one profile."""
+    """The recording of a version, that which the document describes, and the engine under one profile."""
+
+    version = "seed_era"
+
+    def entry(self, memory):
+        return entry(memory)
 
     def __init__(self, folder, system):
         recorded = recording(folder, "echovault")
         self.system = system
         self.memories = recorded["memories"]
         self.queries = {query["qid"]: query for query in recorded["queries"]}
-        self.recorded = recorded["runs"]["seed_era"]
+        self.recorded = recorded["runs"][self.version]
         self.asked = {query["query"]: query["embedding"] for query in recorded["queries"]}
         self.stored = {key(m["rowid"]): m["embedding"] for m in self.memories if m["embedding"]}
         self.vault = self.filled()
@@ -66,7 +71,7 @@ class Fixture:
         """A vault with the memories, and their vectors unless the scale is 0."""
         vault = Vault(":memory:")
         vault.ensure_index(self.system.reading.index)
-        vault.upsert(map(entry, self.memories))
+        vault.upsert(map(self.entry, self.memories))
         if scale:
             matrix = np.array(list(self.stored.values()), dtype=np.float32) * np.float32(scale)
             vault.put_vectors(SPACE, list(self.stored), matrix)
@@ -147,10 +152,10 @@ def settings(label, args):
     return mode, args.get("topup_recent", True)
 
 
-def fused(lists, strategy, limit):
+def fused(lists, strategy, limit, query=None, **scorers):
     numbered = {name: enumerate(rows, 1) for name, rows in lists.items()}
     found = {name: [ScoredId(*row, place) for place, row in rows] for name, rows in numbered.items()}
-    table = join([Query("fused")], [0.0], [found], {}, lambda ids, *_: [Entry(id_) for id_ in ids])
+    table = join([query or Query("fused")], [0.0], [found], scorers, lambda ids, *_: [Entry(id_) for id_ in ids])
     return found_in(finish(table, fuse(table, parse_strategy(strategy)), (Cut(limit),)), table)
 
 

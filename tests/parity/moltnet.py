@@ -25,10 +25,11 @@ from steelyard.memory.query import Filters, Query, visible_to
 from steelyard.retrievers.tsearch import lexical
 from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
-from steelyard.systems.moltnet import HALF_LIFE, SHIPPED, text
+from steelyard.systems.moltnet import NEWEST, SHIPPED, text
 from steelyard.table.join import join
 
-STRATEGY = "weighted_sum({}*rrf(vector, fts, k={}), {}*recency(half_life={}h, since=access), {}*importance)"
+RECENCY = "recency(half_life=68.96756393652842h, since=access)"
+STRATEGY = f"weighted_sum({{}}*rrf(vector, fts, k={{}}), {{}}*{RECENCY}, {{}}*importance)"
 
 
 # The recording, and the engine on the same entries
@@ -43,12 +44,14 @@ SPACE = space_of(lookup([]), "text", SHIPPED.reading.recipe)
 
 
 class Recording:
+    system, version, strategy = SHIPPED, "seed_0007", STRATEGY
+
     def __init__(self, folder):
         recorded = recording(folder, "moltnet")
         self.now = parse_time(recorded["now"])
         self.entries = {entry["n"]: entry for entry in recorded["entries"]}
         self.relations, self.diaries = recorded["relations"], recorded["scope"]["diaries"]
-        self.runs = recorded["runs"]["seed_0007"]
+        self.runs = recorded["runs"][self.version]
         self.queries = [query for query in recorded["queries"] if query["qid"] in self.runs]
         self.vault = lru_cache(maxsize=64)(self._vault)  # each group of cases asks for all of them again
 
@@ -119,12 +122,22 @@ class Recording:
         )
 
 
-fixture = Recording
+class Newest(Recording):  # migration 0022, commit 25e711d: vectors up to a distance of 0.6, the best rank scores 1
+    system, version = NEWEST, "head_0022"
+    strategy = STRATEGY.replace("vector, fts", "{half}*gated(1*vector, least=0.4), {half}*fts")
+
+
+fixtures = {"shipped": Recording, "newest": Newest}
 
 
 class Case:
     def __init__(self, recording, recorded):
         self.recorded, self.rows = recorded, recording.runs[recorded["qid"]]
+        weights = ("w_relevance", "rrf_k", "w_recency", "w_importance")
+        self.system = recording.system
+        half = number_text((recorded["rrf_k"] + 1) / 2)
+        told = recording.strategy.format(*(number_text(recorded[w]) for w in weights), half=half)
+        self.strategy = parse_strategy(told)
         self.order = recording.order(recorded)
         self.place = {n: f"{place:03d}" for place, n in enumerate(self.order)}
         self.vault = recording.vault(self.order)
@@ -134,7 +147,7 @@ class Case:
 
     def config(self, limit=None):
         limit = limit or self.recorded["limit"]
-        return SHIPPED.config(limit, "fixture").with_strategy(strategy(self.recorded))
+        return self.system.config(limit, "fixture").with_strategy(self.strategy)
 
     def searcher(self, config):
         return Searcher(self.vault, config, self.lookup, visible=visible(self.recorded))
@@ -154,13 +167,6 @@ class Case:
 
     def n(self, table, row):
         return self.order[int(table.entries[table.entry[row]])]
-
-
-def strategy(query):
-    w_relevance, w_recency, w_importance, k = (
-        number_text(query[name]) for name in ("w_relevance", "w_recency", "w_importance", "rrf_k")
-    )
-    return parse_strategy(STRATEGY.format(w_relevance, k, w_recency, HALF_LIFE, w_importance))
 
 
 def asked(query):
@@ -186,7 +192,8 @@ def visible(query):
 def ranked(case, table, ranking, config, used):
     """Vector_rrf, fts_rrf and combined_score of every row, and the order; ties may change places."""
     scores = fuse(table, used)
-    columns = [reciprocal(table, name, case.recorded["rrf_k"]) for name in ("vector", "fts")]
+    lists = (term.expr for term in case.strategy.children[0].terms)
+    columns = [reciprocal(table, expr, case.recorded["rrf_k"]) for expr in lists]
     uncut = finish(table, scores, config.finish[:-1]).row
     here = {case.n(table, row): [float(column[row]) for column in (*columns, scores)] for row in uncut}
     shown = [(n, here[n][-1]) for n in (case.n(table, row) for row in ranking.row)]
@@ -196,11 +203,11 @@ def ranked(case, table, ranking, config, used):
     return both(compare(expected, shown, floor=1.0, beyond=beyond), *rows)
 
 
-def reciprocal(table, name, k):
+def reciprocal(table, expr, k):
     """1 / (k + rank) of every row, 0 where the list does not hold it."""
-    if name not in table.columns:
+    if not expr.retrievers <= table.columns.keys():
         return np.zeros(len(table))
-    return np.nan_to_num(fuse(table, parse_strategy(f"rrf({name}, k={number_text(k)})")))
+    return np.nan_to_num(fuse(table, parse_strategy(f"rrf({expr}, k={number_text(k)})")))
 
 
 def keyword_lists(recorded):

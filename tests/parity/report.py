@@ -21,10 +21,13 @@ SHARED = HERE.parents[2] / "shared"
 SYSTEMS = {
     ("echovault", "documented"): ("echovault", "echovault_recording"),
     ("echovault", "shipped"): ("echovault_shipped", "echovault_service", "echovault_recording"),
+    ("echovault", "newest"): ("echovault_newest", "echovault_recording"),
     ("moltnet", "shipped"): ("moltnet_text", "moltnet"),
+    ("moltnet", "newest"): ("moltnet",),
     ("cortex_mem", "shipped"): ("cortex",),
     ("spec_kit", "both"): ("speckit_text", "speckit"),
     ("soleri", "shipped"): ("soleri",),
+    ("soleri", "newest"): ("soleri",),
 }
 """System and profile -> the modules that compare it."""
 
@@ -56,7 +59,10 @@ def groups_of(system, folder):
     """group -> the function that compares it, and what it is given."""
     groups, given = {}, None
     for module in map(importlib.import_module, SYSTEMS[system]):
-        given = module.fixture(folder) if hasattr(module, "fixture") else given
+        made = getattr(module, "fixtures", {}).get(system[1]) or getattr(
+            module, "fixture", lambda _, own=given: own
+        )
+        given = made(folder)
         names = {group: group.replace(" ", "_") for group in LEAST[" ".join(system)]}
         own = {group: (getattr(module, name), given) for group, name in names.items() if hasattr(module, name)}
         groups = own | groups

@@ -7,8 +7,9 @@ candidate may stand for another that is tied with it where the candidates are cu
 """
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 from verdicts import SINGLE, TIE, Rule, both, close, counted, differs, letters, near, recording, same
@@ -19,7 +20,7 @@ from steelyard.extensions.adaptive import AdaptiveRule, Feedback, adapt
 from steelyard.finish import Cut, Merge
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
+from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Filters, Query, is_blank, valid_at
 from steelyard.memory.text import render
 from steelyard.retrievers.keywords import Vocabulary
@@ -27,16 +28,18 @@ from steelyard.signals.formulas import tags
 from steelyard.stores.base import ScoredId, plain_id
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
-from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, utf16_length
+from steelyard.systems.soleri import FACTORS, NEWEST, SHIPPED, utf16_length
 from steelyard.table.join import join
 
 SIGNS = 10
 
 
 class Fixture:
+    version, system = "seed_version", SHIPPED
+
     def __init__(self, folder):
         recorded = recording(folder, "soleri")
-        self.recorded = recorded["seed_version"]
+        self.recorded = recorded["seed_version"] | recorded[self.version]  # without what is the same in both
         self.now = recorded["corpus"]["now"]
         self.entries = [entry(at, raw) for at, raw in enumerate(recorded["corpus"]["entries"])]
         self.vault = vault(self.entries)
@@ -68,6 +71,10 @@ class Fixture:
             Tier("ext-default", some(lambda at: at % 5 == 0)),
         ]
         return Federation(tiers, SHIPPED.federation)
+
+    def brain(self, limit):
+        config = self.system.config(limit)
+        return replace(config, finish=config.finish[:1])
 
     def query(self, run):
         asked = run.get("options", {})
@@ -216,16 +223,16 @@ LIMIT = 10
 SHOWN = 30  # oracles/README.md: "results = first 30"
 FACADE = {"scan": 10, "full": 20}  # systems/soleri.md: "facade default limit: scan 10, full 20"
 
-fixture = Fixture
+
+class Newest(Fixture):  # commit d87b305, with the pass along links
+    version, system = "newest", NEWEST
 
 
-def brain(limit):
-    config = SHIPPED.config(limit)
-    return replace(config, finish=config.finish[:1])
+fixtures = {"shipped": Fixture, "newest": Newest}
 
 
-def best(strategy, depth):
-    config = SHIPPED.config(LIMIT).with_strategy(parse_strategy(strategy))
+def best(fixture, strategy, depth):
+    config = fixture.system.config(LIMIT).with_strategy(parse_strategy(strategy))
     retrievers = {name: replace(settings, depth=depth) for name, settings in config.retrievers.items()}
     return replace(config, retrievers=retrievers, finish=(Cut(depth),))
 
@@ -254,7 +261,7 @@ def tokens(fixture):
 
 def match_expressions(fixture):
     for text, expected in fixture.recorded["functions"]["buildFtsQuery"]:
-        yield repr(text), same(expected, SHIPPED.reading.match(text))
+        yield repr(text), same(expected, fixture.system.reading.match(text))
 
 
 def tag_overlap(fixture):
@@ -266,7 +273,7 @@ def tag_overlap(fixture):
 
 
 def keyword_lists(fixture):
-    setup = cache(lambda limit: Setup(fixture.vault, best("fts", limit), show=score))
+    setup = cache(lambda limit: Setup(fixture.vault, best(fixture, "fts", limit), show=score))
     for number, run in enumerate(fixture.recorded["fts"]):
         verdict = setup(run["limit"]).compare(fixture.query(run), scored(run["results"]))
         yield label(number, run), verdict
@@ -275,7 +282,7 @@ def keyword_lists(fixture):
 def expired_too(fixture):
     """Searched without regard to validity, at a limit of 400: here, in entries without windows."""
     timeless = vault(replace(entry, valid_from=None, valid_until=None) for entry in fixture.entries)
-    setup = Setup(timeless, best("fts", 400), show=score)
+    setup = Setup(timeless, best(fixture, "fts", 400), show=score)
     for number, run in enumerate(fixture.recorded["fts_include_expired"]):
         yield label(number, run), setup.compare(fixture.query(run), scored(run["results"]))
 
@@ -296,20 +303,21 @@ def vocabulary(fixture):
 
 
 def rankings(fixture):
-    yield from ranked(fixture, fixture.recorded["brain"], fixture.vault, brain)
+    yield from ranked(fixture, fixture.recorded["brain"], fixture.vault, fixture.brain)
 
 
 def with_timestamps(fixture):
     """The vault was wrapped so that dates reached the ranking: recency as the document has it."""
 
     def dated(limit):
-        return replace(brain(limit), keywords_only=DOCUMENTED.searching.keywords_only)
+        dated = str(fixture.system.searching.keywords_only).replace(", since=never", "")
+        return replace(fixture.brain(limit), keywords_only=parse_strategy(dated))
 
     yield from ranked(fixture, fixture.recorded["brain_with_timestamps"], fixture.vault, dated)
 
 
 def scan(fixture):
-    setup = cache(lambda limit: Setup(fixture.vault, brain(limit), show=scanned))
+    setup = cache(lambda limit: Setup(fixture.vault, fixture.brain(limit), show=scanned))
     for number, run in enumerate(fixture.recorded["scan"]):
         rows = [(row["id"], row) for row in run["results"]]
         yield label(number, run), setup(run["options"].get("limit", LIMIT)).compare(fixture.query(run), rows)
@@ -324,12 +332,12 @@ def weights(fixture):
 
     systems/soleri.md: "Feedback statistics report accepted / all rows ... a different rate than the one used".
     """
-    recorded, config = fixture.recorded, SHIPPED.config(LIMIT)
+    recorded, config = fixture.recorded, fixture.system.config(LIMIT)
     yield "default", close(recorded["weights_default"], weights_of(config.keywords_only))
     yield "hybrid", close(recorded["hybrid"]["weights"], weights_of(config.strategy))
     for mix in recorded["adaptive"]:
         counts = {name: mix[name] for name in ("accepted", "dismissed", "modified", "failed")}
-        moved = adapt(config, Feedback(**counts), AdaptiveRule(**SHIPPED.adaptive))
+        moved = adapt(config, Feedback(**counts), AdaptiveRule(**fixture.system.adaptive))
         ours = weights_of(moved.strategy if mix["embedding"] else moved.keywords_only)
         case = f"{counts} {'with' if mix['embedding'] else 'without'} vectors"
         yield case, both(close(mix["weights"], ours), close(mix["sum"], sum(ours.values())))
@@ -338,7 +346,7 @@ def weights(fixture):
 def weights_of(strategy):
     """Under Soleri's names; 0 for the vector signal where there is none."""
     own = {term.expr.name: term.weight for term in strategy.terms}
-    return {name: own.get(ours, 0.0) for name, ours in FACTORS.items()}
+    return {name: own.get(ours, 0.0) for name, ours in FACTORS.items() if ours != "graph" or ours in own}
 
 
 def adapted_rankings(fixture):
@@ -346,7 +354,7 @@ def adapted_rankings(fixture):
     feedback = Feedback(**recorded["feedback"])
 
     def adapted(limit):
-        return adapt(brain(limit), feedback, AdaptiveRule(**SHIPPED.adaptive))
+        return adapt(fixture.brain(limit), feedback, AdaptiveRule(**fixture.system.adaptive))
 
     yield "weights", close(recorded["weights"], weights_of(adapted(LIMIT).keywords_only))
     yield from ranked(fixture, recorded["runs"], fixture.vault, adapted)
@@ -382,14 +390,14 @@ def vector_of(text):
 
 def nearest_vectors(fixture):
     runs = fixture.recorded["hybrid"]["cosine"]
-    setup = Setup(fixture.hybrid, best("weighted_sum(0*vector, 1*cosine)", 30), RULE, score)
+    setup = Setup(fixture.hybrid, best(fixture, "weighted_sum(0*vector, 1*cosine)", 30), RULE, score)
     for number, run in enumerate(runs):
         verdict = setup.compare(fixture.query(run), scored(run["top"]))
         yield label(number, run), both(same(run["vector"], vector_of(run["query"])), verdict)
 
 
 def hybrid_rankings(fixture):
-    yield from ranked(fixture, fixture.recorded["hybrid"]["runs"], fixture.hybrid, brain, RULE)
+    yield from ranked(fixture, fixture.recorded["hybrid"]["runs"], fixture.hybrid, fixture.brain, RULE)
 
 
 def federation(fixture):
@@ -405,14 +413,14 @@ def federated_lists(fixture):
     def show(hit):
         return {"score": hit.score, "source": hit.entry.vault}
 
-    setup = cache(lambda limit: Setup(fixture.federation, best("fts", limit), show=show))
+    setup = cache(lambda limit: Setup(fixture.federation, best(fixture, "fts", limit), show=show))
     for number, run in enumerate(fixture.recorded["manager"]["search"]):
         rows = [(id_, {"score": value, "source": tier}) for id_, value, tier in run["results"]]
         yield label(number, run), setup(run["limit"]).compare(fixture.query(run), rows)
 
 
 def federated_rankings(fixture):
-    yield from ranked(fixture, fixture.recorded["manager"]["brain"], fixture.federation, brain)
+    yield from ranked(fixture, fixture.recorded["manager"]["brain"], fixture.federation, fixture.brain)
 
 
 def search_operation(fixture):
@@ -422,7 +430,7 @@ def search_operation(fixture):
 
     @cache
     def setup(limit, memories):
-        config = SHIPPED.config(limit)
+        config = fixture.system.config(limit)
         stages = tuple(stage for stage in config.finish if memories or not isinstance(stage, Merge))
         return Setup(store, replace(config, finish=stages), show=result)
 
@@ -445,3 +453,27 @@ def memory(raw):
 def result(hit):
     source = "memory" if hit.entry.kind == "memory" else "vault"
     return {"score": hit.score, "source": source, "snippet": SHIPPED.showing.scan(hit)["snippet"]}
+
+
+def started(graph, starts, query, *_):
+    return graph.follow(query, None, {"first": starts})
+
+
+def linked_rankings(fixture):
+    """From where the program starts: its first ranking, here the head of each list. As many as there."""
+    number = {plain(entry.id): entry.id for entry in fixture.entries}
+    links = {}
+    for source, target, kind in fixture.recorded["graph"]["links"]:
+        links.setdefault(number.get(source), []).append(Relation(kind, number.get(target, "elsewhere")))
+    store = vault(replace(e, relations=tuple(links.get(e.id, ()))) for e in fixture.entries)
+    for at, run in enumerate(fixture.recorded["graph"]["runs"]):
+        config, query = fixture.system.config(run["options"].get("limit", LIMIT)), fixture.query(run)
+        setup = Setup(store, replace(config, finish=(Cut(max(run["n"], 1)),)))
+        if not is_blank(query.text):
+            first = Searcher(fixture.vault, replace(config, finish=())).search(query).hits[:5]
+            starts = [ScoredId(hit.entry.id, 1.0, 1) for hit in first if hit.signals["tfidf"] > 0]
+            for own in (setup.searcher._sources, setup.deep._sources):
+                follow = partial(started, own._retriever("graph"), starts)
+                own._retrievers["graph"] = SimpleNamespace(follow=follow)
+        rows = [(row["id"], {"score": row["score"], **row["b"]}) for row in run["results"]]
+        yield label(at, run), setup.compare(query, rows, run["n"])

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.fusion.layered import Layered, Progress, progress
-from steelyard.fusion.node import RECIPROCAL, Expr, Fallback, Linear, Signal, Term, compile_plan, leaves
+from steelyard.fusion.node import RECIPROCAL, Expr, Fallback, Linear, Signal, Term, compile_plan
 from steelyard.fusion.plan import Branch, Column, Explanation, Plan
 from steelyard.fusion.ranks import Borda, Gated, Isr, LogIsr, Rbc, Rrf
 from steelyard.fusion.routing import Boost, ByIntent, Tiered, intents_of
@@ -65,6 +65,11 @@ def strategy_reader(lists: Collection[str] = ()) -> Reader:
 
     reader = Reader(build, Term, [])
     return reader
+
+
+def leaves(expr: Expr) -> list[Signal]:
+    """List the signals of a strategy in the order written, each once."""
+    return list(dict.fromkeys(node for node in expr.walk() if isinstance(node, Signal)))
 
 
 def replaced(expr: Expr, instead: Mapping[str, str]) -> Expr:

@@ -233,6 +233,13 @@ class Expr(Node):
             rows |= child.members(table, within)
         return rows
 
+    def at_least(self, least: float | None, table: SignalTable, within: Bools) -> Bools:
+        """The rows of `members` that it scores so much, bool[N]; None for any score."""
+        rows = self.members(table, within)
+        if least is not None and rows.any():
+            rows = rows & (self.compile(table, within).scores() >= least)  # they may be those of a caller
+        return rows
+
     def everywhere(self, table: SignalTable) -> Bools:
         """The rows it may rank as a whole strategy, bool[N]: all of them, or the candidates for scorers alone."""
         if self.wraps:
@@ -407,11 +414,6 @@ class Signal(Expr):
     def __str__(self) -> str:
         written = ", ".join(f"{name}={value}" for name, value in self.given)
         return f"{self.name}({written})" if written else self.name
-
-
-def leaves(expr: Expr) -> list[Signal]:
-    """List the signals of a strategy in the order written, each once."""
-    return list(dict.fromkeys(node for node in expr.walk() if isinstance(node, Signal)))
 
 
 def compile_plan(table: SignalTable, strategy: Expr) -> Plan:

@@ -208,11 +208,7 @@ class Gated(Sum):
         return super(Gated, kept).without(missing)
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
-        gate = self.terms[0].expr
-        rows = gate.members(table, within)
-        if rows.any():
-            rows = rows & (gate.compile(table, within).scores() >= self.least)  # they may be those of a caller
-        return rows
+        return self.terms[0].expr.at_least(self.least, table, within)
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         (branch,) = super().compile(table, within).branches

@@ -14,7 +14,7 @@ from steelyard.fusion.plan import Plan
 from steelyard.grammar import number_text
 from steelyard.node import opt
 from steelyard.signals import PRIORS
-from steelyard.table.signal_table import SignalTable, count_rows
+from steelyard.table.signal_table import SignalTable, count_rows, ranks
 
 
 class Routed(Expr):
@@ -44,7 +44,9 @@ class Routed(Expr):
 class Tiered(Routed):
     """Ranks by `first` where it ranks at least `min_results` entries, and by `then` for the other queries.
 
-    So an expensive search runs only where a cheap one found too little (EchoVault).
+    So an expensive search runs only where a cheap one found too little (EchoVault). With `least` only entries that
+    score so much by `first` count. With `disputed` that strategy stands for `then` where one entry alone counts,
+    and the lists that `then` adds found entries, of which another one leads each (EchoVault since c4348a6).
     """
 
     shown_as: ClassVar[str] = "tiered"
@@ -52,6 +54,8 @@ class Tiered(Routed):
     first: Expr = opt(kind="strategy", bare=True)
     min_results: int = opt(3, low=0, integer=True, tried=(1, 3, 5, 10, 20, 50))
     then: Expr = opt(kind="strategy", late=True)
+    least: float | None = opt(None, quiet=True)
+    disputed: Expr | None = opt(None, kind="strategy", quiet=True)
 
     @classmethod
     def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
@@ -65,6 +69,8 @@ class Tiered(Routed):
         }
 
     def describe(self) -> Description:
+        if self.least is not None or self.disputed:
+            return Description("tiered(...) counts by least= and disputed=, which a hybrid query cannot say")
         few = f"the first finds fewer than {self.min_results}"
         why = f"tiered(...) runs its second tier only where {few}; a hybrid query always fuses all lists"
         return Fallback(why, first=self.first, then=self.then, min_results=self.min_results)
@@ -74,21 +80,41 @@ class Tiered(Routed):
         if first is None or then is None:
             return first or then
         # Where the second tier loses a signal, the first answers alone.
-        return replace(self, first=first) if then == self.then else first
+        disputed = self.disputed and self.disputed.without(missing)
+        return replace(self, first=first, disputed=disputed) if then == self.then else first
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
         needed = self.first.needs(table, retrievers)
         if any(queries.any() for name, queries in needed.items() if name not in table.columns):
             return needed
         # The second tier is fetched only for the queries where the first found too little.
-        short = count_rows(table, self.first.members(table, self.first.everywhere(table))) < self.min_results
-        later = self.then.needs(table, retrievers)
-        return join_needs(needed, {name: queries & short for name, queries in later.items()})
+        counted = self.first.at_least(self.least, table, self.first.everywhere(table))
+        short = count_rows(table, counted) < self.min_results
+        for expr in self.children[1:]:
+            later = expr.needs(table, retrievers)
+            needed = join_needs(needed, {name: queries & short for name, queries in later.items()})
+        return needed
 
     def routed(self, table: SignalTable, within: Bools) -> Iterable[tuple[Bools, Expr]]:
-        ranked = self.first.members(table, within & self.first.everywhere(table))
-        enough = (count_rows(table, ranked) >= self.min_results)[table.query]
-        return (ranked & enough, self.first), (within & self.then.everywhere(table) & ~enough, self.then)
+        first = within & (everywhere := self.first.everywhere(table))
+        plain = self.least is None and not self.disputed  # else it is decided by all that was found
+        counted = self.first.at_least(self.least, table, first if plain else everywhere)
+        enough = (count_rows(table, counted) >= self.min_results)[table.query]
+        yield first & enough, self.first
+        other = ~enough & self._disputes(table, counted)[table.query]
+        yield within & self.then.everywhere(table) & ~enough & ~other, self.then
+        if self.disputed:
+            yield within & self.disputed.everywhere(table) & other, self.disputed
+
+    def _disputes(self, table: SignalTable, counted: Bools) -> Bools:
+        """The queries of which one entry counts, and another one leads each list that `then` adds, bool[Q]."""
+        found, leads = np.zeros((2, len(table.queries)), dtype=bool)
+        for name in (self.then.retrievers - self.first.retrievers) & table.columns.keys() if self.disputed else ():
+            held = ~np.isnan(table.columns[name])
+            found |= count_rows(table, held) > 0
+            leads |= count_rows(table, counted & (ranks(table, table.columns[name], held, name) == 1)) > 0
+        disputes: Bools = (count_rows(table, counted) == 1) & found & ~leads
+        return disputes
 
 
 @dataclass(frozen=True)

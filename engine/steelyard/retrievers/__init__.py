@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from steelyard.node import Registry
 from steelyard.retrievers import graph, keywords, tsearch, vector
+from steelyard.retrievers.housekeeping import HOUSEKEEPING
 from steelyard.retrievers.kinds import Kind, RetrieverKind, ScorerKind
 
 RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
@@ -18,7 +19,9 @@ RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
     ),
 )
 SCORER_KINDS: Registry[ScorerKind] = Registry(
-    "scorer", "name", (keywords.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, keywords.TERMS, vector.INSIDE)
+    "scorer",
+    "name",
+    (keywords.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, keywords.TERMS, vector.INSIDE, HOUSEKEEPING),
 )
 
 

@@ -31,6 +31,8 @@ HOPS = Option("hops", 2, 1, 10, "How many relations a path may have", (1, 3))
 DECAY = Option("decay", 0.5, 0, 1, LEFT, (0.3, 0.8))
 MIN_ACTIVATION = Option("least", 0.01, 0, 1, "The activation below which nothing is found")
 AGAIN = Option("again", 1, 0, 1, "1: an entry that the search starts from is found where another leads to it")
+WAYS = "By decay and strength, or hops: 1 / (1 + relations of the path), whatever they are"
+FADING = Option("fading", "strength", kind="word", words=("strength", "hops"), text=WAYS)
 FAN = Option("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")
 
 Near = dict[str, list[tuple[float, str]]]
@@ -42,8 +44,8 @@ class GraphRetriever:
     """Entries that relations lead to from the seeds, by the strongest path.
 
     A seed has the activation 1; a neighbour has ``activation * decay * strength`` of the edge, in either
-    direction. A seed is found where another one leads to it, unless `again` is 0. Only entries in the query's
-    scope are found, or passed through.
+    direction, or 1 / (1 + hops) with the `fading` of that name. A seed is found where another one leads to it,
+    unless `again` is 0. Only entries in the query's scope are found, or passed through.
     """
 
     store: ReadableStore
@@ -53,6 +55,7 @@ class GraphRetriever:
     least: float
     fan: float
     again: float = 1
+    fading: str = "strength"
 
     def follow(
         self, query: Query, depth: int | None, lists: Mapping[str, Sequence[ScoredId]], known: Near | None = None
@@ -74,11 +77,11 @@ class GraphRetriever:
     def _spread(self, seed: str, edges: Mapping[str, Sequence[tuple[float, str]]]) -> dict[str, float]:
         """The activation of every entry that relations lead to from one seed."""
         active, reached = {seed: 1.0}, {seed: 1.0}
-        for _ in range(int(self.hops)):
+        for hop in range(int(self.hops)):
             further: dict[str, float] = {}
             for here, activation in active.items():
                 for part, there in edges.get(here, ()):
-                    value = activation * self.decay * part
+                    value = 1 / (hop + 2) if self.fading == "hops" else activation * self.decay * part
                     if value >= self.least and value > max(reached.get(there, 0.0), further.get(there, 0.0)):
                         further[there] = value
             active = further
@@ -112,7 +115,7 @@ GRAPH: RetrieverKind = RetrieverKind(
     build=lambda parts, settings: GraphRetriever(parts.store, **GRAPH.values(settings)),
     after=("vector", "bm25", "fts"),
     starts="seeds",
-    parameters=(SEEDS, HOPS, DECAY, MIN_ACTIVATION, FAN, AGAIN),
+    parameters=(SEEDS, HOPS, DECAY, MIN_ACTIVATION, FAN, AGAIN, FADING),
 )
 
 

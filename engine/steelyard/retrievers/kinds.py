@@ -82,7 +82,7 @@ class RetrieverConfig:
     filters: str = "before_cut"
     """Where the query's scope acts: before_cut (the list is full), after_cut (it may be shorter), or none."""
     similarity: str = COSINE
-    """How `vector` compares: cosine, or l2, which is 1 - Euclidean distance."""
+    """How `vector` compares: cosine, l2 (1 - Euclidean distance), or reciprocal_l2: 1 / (1 + that distance)."""
     after: tuple[str, ...] = ()
     """The retrievers whose lists it starts from, where it depends on others'."""
     parameters: Mapping[str, float | str] = field(default_factory=dict)

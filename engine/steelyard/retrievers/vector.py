@@ -26,6 +26,7 @@ from steelyard.retrievers.kinds import (
 from steelyard.stores.base import COSINE, ReadableStore, ScoredId, ScoredIds, Space, plain_id
 
 Fading = Callable[[float | None], Floats]
+RECIPROCAL_L2 = "reciprocal_l2"
 COSINES = (-1.0, 1.0)
 """The ends of a cosine."""
 HALF_LIFE = 90.0
@@ -78,7 +79,9 @@ class VectorRetriever(_EverySpace):
         if not vector.any():
             return []
         count = self.store.count() if depth is None else depth
-        return self.store.nearest(space, vector, query.filters, count, self.filter_first, self.metric)
+        metric = "l2" if self.metric == RECIPROCAL_L2 else self.metric
+        hits = self.store.nearest(space, vector, query.filters, count, self.filter_first, metric)
+        return [replace(h, score=1 / (2 - h.score)) for h in hits] if self.metric == RECIPROCAL_L2 else hits
 
     def expect(self, queries: Sequence[Query]) -> None:
         """See Retriever."""
@@ -87,7 +90,7 @@ class VectorRetriever(_EverySpace):
 
     def ends(self, query: Query) -> tuple[float, float]:
         """See Retriever; what a distance leaves of 1 has no lower end."""
-        return COSINES if self.metric == COSINE else (math.nan, 1.0)
+        return {COSINE: COSINES, RECIPROCAL_L2: (0.0, 1.0)}.get(self.metric, (math.nan, 1.0))
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,9 @@ SYSTEMS: Registry[System] = Registry(
     (
         *(_baseline(name, name, (name,)) for name in ("fts", "bm25", "vector")),
         _baseline("plain", *_PLAIN),
-        *(echovault.DOCUMENTED, echovault.SHIPPED, moltnet.DOCUMENTED, moltnet.SHIPPED),
-        *(soleri.DOCUMENTED, soleri.SHIPPED, spec_kit.DOCUMENTED, spec_kit.SHIPPED, spec_kit.JS),
-        *(cortex_mem.DOCUMENTED, cortex_mem.SHIPPED, mem0.DOCUMENTED),
+        *(*echovault.PROFILES, *moltnet.PROFILES, *soleri.PROFILES, *mem0.PROFILES),
+        *(spec_kit.DOCUMENTED, spec_kit.SHIPPED, spec_kit.JS),
+        *(cortex_mem.DOCUMENTED, cortex_mem.SHIPPED),
     ),
 )
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, quote
 from steelyard.base.fields import TIME_FIELDS, format_time
+from steelyard.base.files import STRICT_JSON
 from steelyard.config import SearchConfig
-from steelyard.finish import Cut, Stage
-from steelyard.fusion import Expr
+from steelyard.finish import Cut, Stage, parse_stages
+from steelyard.fusion import Expr, parse_strategy
 from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.query import is_blank
+from steelyard.memory.query import Filters, is_blank
 from steelyard.memory.text import CONTENT
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.retrievers.kinds import Reading, RetrieverConfig
@@ -29,6 +32,11 @@ SNIPPET = 120
 """How many characters of a text a scan shows."""
 SEMANTIC = ("always", "auto", "never")
 """When a search may use vectors: always, only if the model is loaded (auto), or never."""
+
+
+_HERE = resources.files("steelyard.systems")
+WORD_LISTS: dict[str, str] = STRICT_JSON.decode(_HERE.joinpath("stop_words.json").read_text("utf-8"))
+"""The stop words of systems that have their own."""
 
 
 def shown_fields(hit: Hit, form: str) -> dict[str, Any]:
@@ -140,7 +148,8 @@ class System:
     name: str
     """For example ``echovault``."""
     profile: str = "documented"
-    """``documented``, or ``shipped`` for what the system's code does where it differs from its document."""
+    """``documented``; ``shipped``: what the code of the document's date does where it differs; ``newest``: what
+    the code does today."""
     reading: Reading
     searching: SearchSettings
     showing: ResultForms
@@ -208,3 +217,46 @@ class System:
             self.name, self.profile, size, strategy, retrievers, finish, keywords_only=searching.keywords_only
         )
         return config if self.environment is None or environ is None else self.environment(config, environ)
+
+
+# The generations of a system, which its page of TOML beside its module lists
+
+
+def generations(name: str, module: Mapping[str, Any]) -> tuple[System, ...]:
+    """The profiles of a system in the order of its page: what a table does not say it has from the one before it.
+
+    ``@word`` on the page is what the module calls so.
+    """
+    page = _HERE.joinpath(f"{name}.toml").read_text("utf-8")
+    systems, known = list[System](), {part: dict[str, Any]() for part in ("", *_PARTS)}
+    for profile, table in tomllib.loads(page).items():
+        for part in _PARTS:
+            known[part] |= _told(table.pop(part, {}), module)
+        known[""] |= _told(table, module)
+        parts = {part: made(**known[part]) for part, made in _PARTS.items()}
+        systems.append(System(name=name, profile=profile, **parts, **known[""]))
+    return tuple(systems)
+
+
+def _told(table: Mapping[str, Any], module: Mapping[str, Any]) -> dict[str, Any]:
+    def value(told: Any) -> Any:  # noqa: ANN401 -- any value of TOML
+        if isinstance(told, dict):
+            return {name: value(one) for name, one in told.items()}
+        if isinstance(told, list):
+            return tuple(map(value, told))
+        return module[told[1:]] if isinstance(told, str) and told.startswith("@") else told
+
+    return {name: _READ.get(name, lambda made: made)(value(told)) for name, told in table.items()}
+
+
+_PARTS: dict[str, Any] = {"reading": Reading, "searching": SearchSettings, "showing": ResultForms}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "strategy": parse_strategy,
+    "keywords_only": parse_strategy,
+    "corpus": Filters.of,
+    "index": lambda told: KeywordIndex(**told) if isinstance(told, dict) else told,
+    "federation": lambda told: FederationRule(**told),
+    "depth": lambda told: lambda limit: max(told[0] * limit, told[1]),
+    "finish": lambda told: lambda limit: parse_stages([text.format(limit=limit) for text in told]),
+}
+"""What is made of a value of a page; others are as they stand there."""

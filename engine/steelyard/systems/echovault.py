@@ -1,28 +1,24 @@
 """EchoVault: searches by keywords, and embeds the query only when they find too little."""
 
 import json
-from dataclasses import replace
+import re
 from typing import Any
 
 from steelyard.base.errors import DimensionMismatchError, EmbedderError
 from steelyard.base.fields import format_time
-from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Hit
-from steelyard.memory.query import Filters
 from steelyard.memory.text import fts_quote
-from steelyard.retrievers.kinds import Reading
-from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
+from steelyard.systems.base import WORD_LISTS, generations, shown_fields
 
-FIELDS = ("title", "text", "why", "impact", "tags", "category", "project", "source")
 POINTER = ("id", "title", "category", "tags", "project", "source", "created_at", "has_details")
 """The fields that the real program shows of a recent memory that fills up a context."""
 OTHER_COLUMNS = ("rowid", "file_path", "section_anchor", "related_files", "updated_count")
 """Columns of the real program's table that no other system has; an entry keeps them among its extra fields."""
 DELETED = "deleted"
 """The kind of an entry that the real program deleted: it is hidden, but FTS5 and the vectors still contain it."""
-_MERGED = parse_strategy("weighted_sum(0.3*fts, 0.7*vector, normalize=max)")
-_KEYWORDS = parse_strategy("weighted_sum(1*fts, normalize=max)")
+ARCHIVED = "archived"
+"""The kind of an entry that the newest program archived: it is hidden, and stays in its store."""
+STOP_WORDS = frozenset(WORD_LISTS["echovault"].split())
 
 
 def prefix_or(text: str) -> str:
@@ -37,6 +33,19 @@ def prefix_or(text: str) -> str:
 def prefix_or_bare(text: str) -> str:
     """Do the same as `prefix_or` without escaping quotes inside a term, like the real program."""
     return " OR ".join(f'"{term}"*' for term in text.split())
+
+
+def prefix_or_words(text: str) -> str:
+    """Do the same for the words of the text, each once: lower-cased, of two letters or more, without stop words.
+
+    A query without such words is searched by all its words.
+
+    >>> prefix_or_words("the auth-token of v1.2, auth")
+    '"auth"* OR "token"* OR "v1"*'
+    """
+    words = re.findall(r"\w+", text.lower())
+    kept = [word for word in words if len(word) > 1 and word not in STOP_WORDS] or words or [text.strip()]
+    return " OR ".join(f'"{word}"*' for word in dict.fromkeys(kept) if word)
 
 
 def result(hit: Hit) -> dict[str, Any]:
@@ -66,46 +75,21 @@ def tool_result(hit: Hit) -> dict[str, object]:
     return shown | {"created_at": shown["created_at"][:10], "score": score}
 
 
+def no_text(text: str) -> bool:
+    """Whether a text counts as no query: one of blanks is a query, which is then refused."""
+    return not text
+
+
+def mode(told: str | bool) -> str:
+    """Booleans mean always and never, unknown words mean auto."""
+    return "auto" if isinstance(told, str) else "always" if told else "never"
+
+
 def _with_nulls(hit: Hit) -> dict[str, Any]:
     """The documented pointer with null for missing texts, as the real program stores them."""
     shown = result(hit)
     return shown | {name: shown[name] or None for name in ("why", "impact", "source")}
 
 
-DOCUMENTED = System(
-    name="echovault",
-    reading=Reading(
-        index=KeywordIndex("echovault", FIELDS, "porter unicode61"),
-        recipe="{title} {text} {why} {impact} {tags}",
-        match=prefix_or,
-    ),
-    searching=SearchSettings(
-        strategy=parse_strategy(f"tiered(fts, min_results=3, then={_MERGED})"),
-        retrievers=("fts", "vector"),
-        depth=lambda limit: 2 * limit,
-        limit=5,
-        field_weights=dict.fromkeys(FIELDS, 1.0),
-        filters={"vector": "after_cut"},
-    ),
-    showing=ResultForms(result),
-    semantic="auto",
-    topup_recent=True,
-)
-
-SHIPPED = replace(
-    DOCUMENTED,
-    profile="shipped",
-    reading=replace(DOCUMENTED.reading, match=prefix_or_bare, corpus=Filters.of({"kind": {"none": [DELETED]}})),
-    searching=replace(
-        DOCUMENTED.searching,
-        similarity="l2",
-        strategy=parse_strategy(f"tiered({_KEYWORDS}, min_results=3, then={_MERGED})"),
-        keywords_only=_KEYWORDS,
-        survives=(EmbedderError, DimensionMismatchError),
-        # Booleans mean always and never, unknown words mean auto.
-        mode=lambda mode: "auto" if isinstance(mode, str) else "always" if mode else "never",
-    ),
-    showing=ResultForms(present=row, scan=tool_result),
-    # A text of blanks is a query, which is then refused.
-    no_query=lambda text: not text,
-)
+SURVIVES = EmbedderError, DimensionMismatchError
+PROFILES = DOCUMENTED, SHIPPED, NEWEST = generations("echovault", globals())

@@ -2,33 +2,17 @@
 
 import math
 import re
-from dataclasses import replace
+from collections.abc import Iterable
 
 from steelyard.config import WEIGHT_NAMES
-from steelyard.finish import Cut, Merge
-from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.query import Filters
-from steelyard.retrievers.kinds import Reading
-from steelyard.stores.base import KeywordIndex
-from steelyard.stores.federation import FederationRule
 from steelyard.stores.postings import TokenSettings
-from steelyard.systems.base import SNIPPET, ResultForms, SearchSettings, System, record_of, scan_result
+from steelyard.systems.base import SNIPPET, WORD_LISTS, generations, record_of, scan_result
 
-FIELD_WEIGHTS = {"id": 5.0, "title": 10.0, "text": 3.0, "context": 1.0, "tags": 2.0}
 FACTORS = WEIGHT_NAMES["soleri"]
-"""Soleri's names of the six signals, with ours."""
+"""Soleri's names of the six signals, and of the seventh that the newest program has, with ours."""
 
-_PRIORS = "0.15*severity, 0.15*recency(half_life=365d{since}), 0.15*tags, 0.15*domain"
-_HYBRID = f"weighted_sum(0.25*tfidf, 0.15*cosine, {_PRIORS})"
-_KEYWORDS = f"weighted_sum(0.4*tfidf, {_PRIORS})"
-STOP_WORDS = frozenset(
-    """a about all an and are as at be because been both but by can could did do does each else every few
-    for from had has have he her him his how i if in into is it its just may me might more most must
-    my need no not of on only or other our out same shall she should so some such than that the
-    their them then these they this those to too up us very was we were what when where which who
-    whom why will with would you your""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-)
+STOP_WORDS = frozenset(WORD_LISTS["soleri"].split())
 """The 95 words that Soleri's tokenizer drops."""
 
 _LETTERS = re.compile(r"[^\W_]{2,}")
@@ -63,8 +47,21 @@ def soleri_ascii_or(text: str) -> str:
 
     When nothing is left, the text itself is the expression; see `as_written`.
     """
-    pieces = (_NOT_ASCII_WORD.sub("", piece) for piece in text.lower().split() if utf16_length(piece) >= 2)
-    return " OR ".join(filter(None, pieces)) or as_written(text)
+    return _ascii_or(text, text.lower().split())
+
+
+def soleri_parts_or(text: str) -> str:
+    """Do the same for pieces that hyphens, underscores, dots and slashes separate, too.
+
+    >>> soleri_parts_or("the user_id of v1.2")
+    'the OR user OR id OR of OR v1'
+    """
+    return _ascii_or(text, re.split(r"[\s\-_./\\]+", text.lower()))
+
+
+def _ascii_or(text: str, pieces: Iterable[str]) -> str:
+    kept = (_NOT_ASCII_WORD.sub("", piece) for piece in pieces if utf16_length(piece) >= 2)
+    return " OR ".join(filter(None, kept)) or as_written(text)
 
 
 def as_written(text: str) -> str:
@@ -84,7 +81,8 @@ def text(entry: Entry) -> str:
 
 def result(hit: Hit) -> dict[str, object]:
     """Show the documented full form, times as ISO 8601; the breakdown of a memory is all zeros."""
-    breakdown = {name: hit.signals.get(ours, 0.0) for name, ours in FACTORS.items()}
+    known = {name: ours for name, ours in FACTORS.items() if ours != "graph" or ours in hit.signals}
+    breakdown = {name: hit.signals.get(ours, 0.0) for name, ours in known.items()}
     return {"entry": record_of(hit.entry), "score": hit.score, "breakdown": breakdown}
 
 
@@ -101,45 +99,5 @@ def scan_shipped(hit: Hit) -> dict[str, object]:
     return shown | {"severity": entry.severity, "snippet": snippet, "tokenEstimate": math.ceil(size / 4)}
 
 
-DOCUMENTED = System(
-    name="soleri",
-    reading=Reading(
-        index=KeywordIndex("soleri", tuple(FIELD_WEIGHTS), "porter unicode61"),
-        recipe="{title}\n{text}\n{context}",
-        match=soleri_or,
-        match_memory=soleri_or,
-        words=TokenSettings(text, soleri_tokens, ("title", "text", "context", "tags")),
-        corpus=Filters.of({"kind": {"none": ["memory"]}}),
-        valid_only=True,
-    ),
-    searching=SearchSettings(
-        strategy=parse_strategy(_HYBRID.format(since="")),
-        keywords_only=parse_strategy(_KEYWORDS.format(since="")),
-        retrievers=("fts", "vector", "memory"),
-        depth=lambda limit: max(3 * limit, 30),
-        # Memories are added at 0.5; with fewer than 50 keyword results, a cut that drops over half is not made.
-        finish=lambda limit: (Merge("memory", score=0.5), Cut(limit, all_below=50, counting="fts")),
-        field_weights=FIELD_WEIGHTS,
-    ),
-    showing=ResultForms(result),
-    adaptive={},
-)
-
-SHIPPED = replace(
-    DOCUMENTED,
-    profile="shipped",
-    reading=replace(DOCUMENTED.reading, match=soleri_ascii_or, match_memory=as_written, valid_words=True),
-    searching=replace(
-        DOCUMENTED.searching,
-        strategy=parse_strategy(_HYBRID.format(since=", since=never")),
-        keywords_only=parse_strategy(_KEYWORDS.format(since=", since=never")),
-        # The guard of the cut acts on all candidates, then memories are added, and it is cut again.
-        finish=lambda limit: (Cut(limit, all_below=50), Merge("memory", score=0.5), Cut(limit)),
-        filters={"vector": "none"},
-    ),
-    showing=replace(DOCUMENTED.showing, scan=scan_shipped),
-    federation=FederationRule(
-        best_copy=True, per_tier=10, first_vectors=True, after_merge=("domain", "type", "severity")
-    ),
-    adaptive={"least": 0.25, "held": ("cosine",)},
-)
+WORDS = TokenSettings(text, soleri_tokens, ("title", "text", "context", "tags"))
+PROFILES = DOCUMENTED, SHIPPED, NEWEST = generations("soleri", globals())

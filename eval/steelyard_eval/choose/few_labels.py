@@ -159,18 +159,12 @@ def decide_from_pairs(expect: Expectation, gates: Gates, row: int | None) -> Rul
     return try_decision(expect, gates, row, chosen_queries("duel"))
 
 
-SIGNAL_FIELDS = {
-    "severity": ("severity",),
-    "importance": ("importance",),
-    "importance_tier": ("importance_tier",),
-    "document_type": ("document_type",),
-    "spec_level": ("spec_level",),
+_OWN = ("severity", "importance", "importance_tier", "document_type", "spec_level", "tags", "domain")
+SIGNAL_FIELDS = {name: (name,) for name in _OWN} | {
     "promised": ("memory_type", "document_type", "context_type"),
     "popularity": ("access_count",),
     "retrievability": ("stability",),
     "corrections": ("correction_count",),
-    "tags": ("tags",),
-    "domain": ("domain",),
 }
 """Signals that no public collection has, and the fields of an entry that each reads."""
 QUERY_SIGNALS = frozenset({"tags", "domain"})  # those that compare an entry with what its query names

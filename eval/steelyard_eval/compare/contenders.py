@@ -18,6 +18,7 @@ from steelyard.base.extensions import installing, missing_modules
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import KINDS, TORCH_FREE
 from steelyard.finish import stages_without
+from steelyard.systems import SYSTEMS as KNOWN
 from steelyard.table.signal_table import RERANK
 from steelyard_eval.common import SYSTEMS, extension
 from steelyard_eval.common.configurations import (
@@ -110,6 +111,14 @@ def read_all(
 ) -> list[Callable[[], NamedConfig | ListContender]]:
     """Make a reader for each contender, so that the faults of all of them can be reported together."""
     return [] if many is None else [partial(read, given, label, lists) for given, label in labelled(many)]
+
+
+def with_newest(many: GivenMany | None) -> list[Given]:
+    """The contenders, and the newest generation of each system among them, of all systems where none is named."""
+    pairs = labelled(list(SYSTEMS) if many is None else many)
+    named = {split_label(given)[1].partition("[")[0] for given, _ in pairs if isinstance(given, str)}
+    newest = {f"{name.partition(':')[0]}:newest" for name in (named if many else KNOWN)} & KNOWN.keys()
+    return [*(read(given, label) if label else given for given, label in pairs), *sorted(newest - named)]
 
 
 def distinct(readers: Iterable[Callable[[], NamedConfig | ListContender]]) -> list[NamedConfig | ListContender]:

@@ -132,7 +132,7 @@ def _prior(term: Term) -> str:
     return "w_recency"
 
 
-NAMES = {ours: theirs for theirs, ours in WEIGHT_NAMES["soleri"].items()}
+NAMES = {ours: theirs for theirs, ours in WEIGHT_NAMES["soleri"].items() if ours != "graph"}
 """Its names of our signals."""
 
 

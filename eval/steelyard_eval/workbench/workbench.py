@@ -89,6 +89,7 @@ class Workbench:
         seed: int = 0,
         timed: bool = True,
         ceiling: bool = False,
+        newest: bool = False,
     ) -> Answered:
         """Compare contenders on the same judged queries, or without judgments how far their lists agree.
 
@@ -120,13 +121,16 @@ class Workbench:
         seed: Seed of the tests.
         timed: Time the searches.
         ceiling: Add what a learned model over all signals reaches; reports and notebooks have that anyway.
+        newest: Add the newest generation of each system that is named, or of all systems, such as soleri:newest.
         """
         from dataclasses import replace
 
         from steelyard_eval.candidates.ceiling import with_ceiling
         from steelyard_eval.compare import compare
+        from steelyard_eval.compare.contenders import with_newest
 
         given = [cast("Given", contenders), *more] if more else contenders
+        given = with_newest(given) if newest else given
         found = compare(
             self.dataset, given, baseline=current, metrics=metrics, split=split, limit=limit, recording=recording,
             runs=write_runs, verify=verify, seed=seed, timed=timed, workspace=lambda: self.workspace,

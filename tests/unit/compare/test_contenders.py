@@ -14,7 +14,7 @@ from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import split_contenders
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.contenders import read
+from steelyard_eval.compare.contenders import read, with_newest
 from steelyard_eval.explain import explain
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.measures.trec_runs import best_first, read_run
@@ -212,3 +212,9 @@ def test_a_ranking_is_explained_against_lists_by_places_alone(dataset, lists):
     kinds = {change["id"]: change["kind"] for change in found["changes"]}
     assert kinds["gone"] == "entered"
     assert {e["id"] for e in before["entries"]} - set(lists[query]) == {i for i, k in kinds.items() if k == "left"}
+
+
+def test_the_newest_generation_of_each_named_system_or_of_all_joins():
+    assert with_newest("soleri[vector.lift=0], bm25")[2:] == ["soleri:newest"]
+    assert with_newest(["mine=soleri:newest", "soleri"])[2:] == []
+    assert {"echovault:newest", "moltnet:newest", "soleri:newest"} <= {*with_newest(None)[6:]}

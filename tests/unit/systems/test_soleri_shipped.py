@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tabled import tabled
 
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
@@ -61,15 +62,10 @@ def test_documented_filters_act_in_every_tier():
 NOW = 1_800_000_000.0
 
 
-def test_the_scales_of_the_six_tiers_and_of_the_document_types():
-    tiers = ["constitutional", "critical", "important", "normal", "temporary", "deprecated"]
-    assert {scale: [values[tier] for tier in tiers] for scale, values in TIERS.items()} == {
-        "multiplier": [2.0, 1.5, 1.3, 1.0, 0.6, 0.1],
-        "value": [1.0, 1.0, 0.8, 0.5, 0.3, 0.1],
-        "boost": [3.0, 2.0, 1.5, 1.0, 0.5, 0.0],
-    }
-    assert [DOCUMENT_TYPES[name] for name in ("spec", "decision_record", "plan", "tasks")] == [1.4, 1.4, 1.3, 1.1]
-    assert [DOCUMENT_TYPES[name] for name in ("constitutional", "readme", "scratch")] == [2.0, 0.8, 0.6]
+@tabled
+def test_the_scales_of_the_six_tiers_and_of_the_document_types(scale, values):
+    numbers = TIERS.get(scale, DOCUMENT_TYPES)
+    assert {name: numbers[name] for name in values} == values
 
 
 def test_importance_fades_by_what_passed_since_the_date():

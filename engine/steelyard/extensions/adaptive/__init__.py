@@ -40,6 +40,8 @@ class AdaptiveRule:
     """The lower bound of the weight."""
     held: tuple[str, ...] = ()
     """Signals whose weights do not change."""
+    total: float = 1.0
+    """What the weights sum to before; they sum to 1 after."""
 
 
 @dataclass(frozen=True)
@@ -161,11 +163,11 @@ def _moved(strategy: Expr, shift: float, rule: AdaptiveRule) -> Expr:
     weights = [term.weight for term in terms if _name(term) == rule.signal]
     held = sum(term.weight for term in terms if _name(term) in rule.held)
     rest = sum(term.weight for term in terms if _name(term) not in (rule.signal, *rule.held))
-    if len(weights) != 1 or not rest or abs(weights[0] + held + rest - 1) > MAX_SUM_ERROR:
+    if len(weights) != 1 or not rest or abs(weights[0] + held + rest - rule.total) > MAX_SUM_ERROR:
         others = f"another signal that is not {' or '.join(rule.held)}" if rule.held else "another signal"
         raise ConfigError(
             f"strategy {quote(str(strategy), 200)} cannot follow feedback; write a weighted_sum of "
-            f"{rule.signal}, once, and {others}, with weights that sum to 1"
+            f"{rule.signal}, once, and {others}, with weights that sum to {rule.total:g}"
         )
     weight = min(max(weights[0] + shift, rule.least), 1 - held)
     scale = (1 - held - weight) / rest

@@ -12,6 +12,7 @@ import shlex
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from ctypes import addressof, c_int64
+from importlib import resources
 from itertools import islice
 from pathlib import Path
 from time import monotonic
@@ -22,25 +23,19 @@ import apsw
 import sqlite_vec
 
 from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, quote, visible
+from steelyard.base.files import STRICT_JSON
 from steelyard.stores.sqlite.schema import TABLES, damaged, tokenizing
 
 FIXED = frozenset(re.findall(r"CREATE (?:TABLE|INDEX|TRIGGER) (\w+)", "\n".join(TABLES)))
 """The names of what every vault holds."""
 OWN = re.compile(r"(fts|vec|terms)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|sqlite_temp_(schema|master)")
 """Those of its keyword indexes and vectors, of SQLite, and of the temporary tables `terms_...` (see words.py)."""
-READABLE = frozenset({"json_each", "pragma_user_version", "pragma_application_id", "", "near"})
+RULES = STRICT_JSON.decode(resources.files(__package__).joinpath("guard.json").read_text("utf-8"))
+"""What the lists below hold, as SQLite calls it."""
+READABLE = frozenset({*RULES["readable"].split(), ""})
 """What else is read: functions, sub-queries under an empty name, and one that has a name."""
-PRAGMAS = frozenset(
-    "user_version application_id journal_mode synchronous foreign_keys data_version quick_check mmap_size".split()  # noqa: SIM905 -- as below
-)
-ON_OBJECTS = """INSERT UPDATE DELETE REINDEX CREATE_TABLE CREATE_INDEX CREATE_TRIGGER
-    DROP_TABLE DROP_INDEX DROP_TRIGGER""".split()  # noqa: SIM905 -- as below
-"""What is done to tables, and to what belongs to them."""
-FUNCTIONS = frozenset(
-    """abs avg bm25 coalesce count fts5 group_concat ifnull iif instr json_array_length json_each json_extract
-    length like lower match max min substr sum total typeof upper vec_distance_cosine vec_distance_l2
-    -> ->>""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-)
+PRAGMAS = frozenset(RULES["pragmas"].split())
+FUNCTIONS = frozenset(RULES["functions"].split())
 """Functions of their arguments alone; those of FTS5 and sqlite-vec are called by these modules, too."""
 ColumnTypes = frozenset[type]
 TEXT: ColumnTypes = frozenset({str})
@@ -58,20 +53,6 @@ LEAST_BUDGET, BUDGET_PER_BYTE = 50_000_000, 50
 """A statement may take this many steps, and this many more a byte of the file; a scan takes about one."""
 LEAST_SECONDS, SECONDS_PER_BYTE = 60.0, 1e-6
 """A statement may work this long, and this much longer a byte of the file: a step on a large value is slow."""
-LIMITS = {
-    apsw.SQLITE_LIMIT_ATTACHED: 0,
-    apsw.SQLITE_LIMIT_LENGTH: 256 * 2**20,
-    apsw.SQLITE_LIMIT_SQL_LENGTH: 2**20,
-    apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 8,
-    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
-}
-SETTINGS = {
-    apsw.SQLITE_DBCONFIG_DEFENSIVE: 1,
-    apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA: 0,
-    apsw.SQLITE_DBCONFIG_ENABLE_VIEW: 0,
-    apsw.SQLITE_DBCONFIG_DQS_DDL: 0,
-    apsw.SQLITE_DBCONFIG_DQS_DML: 0,
-}
 
 
 class GuardedConnection(apsw.Connection):
@@ -94,10 +75,10 @@ class GuardedConnection(apsw.Connection):
 
     def guard(self, path: str) -> None:
         """From now on only statements of ours run."""
-        for setting, value in SETTINGS.items():
-            self.config(setting, value)
-        for limit, most in LIMITS.items():
-            self.limit(limit, most)
+        for setting, value in RULES["settings"].items():
+            self.config(getattr(apsw, f"SQLITE_DBCONFIG_{setting}"), value)
+        for limit, most in RULES["limits"].items():
+            self.limit(getattr(apsw, f"SQLITE_LIMIT_{limit}"), most)
         self.authorizer, self.path, self._file = _authorize, path, self.filename
         reference = weakref.ref(self)  # a handler that held the connection would keep it open for ever
         self.set_progress_handler(lambda: (db := reference()) is not None and db._look(), STEPS_PER_CHECK)
@@ -174,23 +155,12 @@ _ALLOWED: dict[int, Callable[[str, str], bool]] = {
     apsw.SQLITE_PRAGMA: lambda name, _: name.lower() in PRAGMAS,
     apsw.SQLITE_CREATE_VTABLE: lambda name, module: _table(name) and module in ("fts5", "fts5vocab", "vec0"),
     apsw.SQLITE_DROP_VTABLE: lambda name, module: _table(name) and module in ("fts5", "vec0"),
-    **{getattr(apsw, f"SQLITE_{action}"): _table for action in ON_OBJECTS},
+    **{getattr(apsw, f"SQLITE_{action}"): _table for action in RULES["on_objects"].split()},
 }
 """What each action may name; what is not here (ATTACH, views, ANALYZE, temporary tables that are not virtual, ...)
 is denied."""
 
-DAMAGE = (
-    apsw.CorruptError,
-    apsw.SQLError,  # a schema that says something else: every statement is our own, every value is bound
-    apsw.EmptyError,  # sqlite-vec, for a row that its own tables lack
-    apsw.InternalError,
-    apsw.FormatError,
-    apsw.TooBigError,
-    apsw.MismatchError,
-    apsw.ConstraintError,
-    apsw.AuthError,  # a table that reaches for what no statement of ours needs
-    UnicodeDecodeError,
-)
+DAMAGE = (*(getattr(apsw, name) for name in RULES["damage"]), UnicodeDecodeError)
 """What SQLite raises for a file that is not what a vault is."""
 FAILURES = (apsw.Error, UnicodeDecodeError)
 

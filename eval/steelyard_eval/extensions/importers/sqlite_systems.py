@@ -48,7 +48,9 @@ def echovault(source: ForeignStore) -> Imported:
 
         def entry(row: StoreRow) -> Record:
             body = details.get(row["id"])  # which the program opens and does not search; other searches do
-            return filled(searched(db.picked(row, FORMS["echovault"]) | {"details": body, "context": body}))
+            kind = "archived" if row["status"] == "archived" else None  # which the newest profile hides
+            more = {"details": body, "context": body, "kind": kind}
+            return filled(searched(db.picked(row, FORMS["echovault"]) | more))
 
         imported.add(rows, entry)
         vectors = db.vectors("memories_vec")  # those of deleted memories are still in the file

@@ -72,8 +72,7 @@ def _scored(hit: Hit, logged: tool_call.LoggedSearch, mode: str) -> dict[str, ob
     if mode == "scan":
         return find_system("soleri:shipped").showing.show(hit, logged.result, "scan")
     parts = {theirs: hit.signals.get(ours, 0.0) for theirs, ours in WEIGHT_NAMES["soleri"].items()}
-    breakdown = {**parts, "graphProximity": hit.signals.get("graph", 0.0), "total": hit.score}
-    return {"entry": _entry(hit.entry), "score": hit.score, "breakdown": breakdown}
+    return {"entry": _entry(hit.entry), "score": hit.score, "breakdown": {**parts, "total": hit.score}}
 
 
 SOLERI = tool_call.declared("soleri")
