@@ -192,7 +192,7 @@ PAGES = {
     "gate": (gate_page, 1),
     "recommend": (lambda folder: sy.load(starter()).recommend(timed=False).report(folder)[0], 3),
     "learning": (lambda folder: sy.load(starter()).learn().report(folder)[0], 1),
-    "leaderboard": (lambda folder: ROOT / "docs" / "leaderboard.html", 0),
+    "leaderboard": (lambda folder: ROOT / "docs" / "evidence" / "tables.html", 0),
     "workshop": (compared_page(ROOT / "qrels" / "workshop"), 2),
     "locomo": (compared_page(DATA / "locomo", every=8), 2),  # 248 queries of all its categories
 }
