@@ -206,6 +206,8 @@ class Reading:
     """The intents that a query may name; none where nothing classifies, and any word may choose a strategy."""
     rewrite: Callable[[str], str] = unchanged
     """The text that keywords match; what is embedded is the text as asked."""
+    embeds: Callable[[str], str] | None = None
+    """The text that is embedded where nothing else rewrites it; None for the text as asked."""
     valid_words: bool = False
     """Whether TF-IDF counts only the entries that are valid at the query's clock."""
     corpus: Filters = EVERYTHING
@@ -244,4 +246,5 @@ class Reading:
             "directory": self.directory.__name__,
             "classified": self.classify.__name__,
             "bm25_words": [*counted.named, counted.least, counted.corpus_wide],
+            **({"embedded": self.embeds.__name__} if self.embeds else {}),
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -164,6 +164,15 @@ class System:
     """The options of the rule by which its weights follow feedback; None when it documents none."""
     environment: Callable[[SearchConfig, Mapping[str, str]], SearchConfig] | None = None
     """How environment variables change its configuration, where its document names some."""
+
+    def variant(self, profile: str, showing: ResultForms | None = None, **changed: object) -> System:
+        """The same system under another profile, with other values of what is in `reading` and in `searching`."""
+        read = {name: value for name, value in changed.items() if name in Reading.__dataclass_fields__}
+        searched = {name: value for name, value in changed.items() if name not in read}
+        reading, searching = replace(self.reading, **read), replace(self.searching, **searched)  # type: ignore[arg-type]  # named above
+        return replace(
+            self, profile=profile, reading=reading, searching=searching, showing=showing or self.showing
+        )
 
     @property
     def key(self) -> str:
