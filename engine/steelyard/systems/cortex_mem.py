@@ -56,11 +56,12 @@ GENERAL, ENTITY = "general", "entity"
 _TABLES: dict[str, Any] = STRICT_JSON.decode(
     resources.files(__package__).joinpath("cortex_mem.json").read_text("utf-8")
 )
-"""Thresholds and rules of each profile: the document's examples, filled up by the words of the real program as
-whole words; the real program's, which looks for temporal words first, and also inside other words; and the newest
-program's (0bbcdb1), with the weights of the layers and the words that it adds to a query."""
+"""The rules of each profile: the document's examples, filled up by the words of the real program as whole words;
+the real program's, which looks for temporal words first, and also inside other words; and the newest program's
+(0bbcdb1), with the words that it adds to a query. Beside them thresholds, of the programs with that of the retry
+where it can find anything, the weights of layers, and the least score of a result."""
 THRESHOLDS: dict[str, float] = _TABLES["documented"]["thresholds"]
-SHIPPED_THRESHOLDS: dict[str, float] = _TABLES["shipped"]["thresholds"]
+SHIPPED_THRESHOLDS: dict[str, float] = {name: first for name, (first, _) in _TABLES["shipped"]["steps"].items()}
 _QUESTION_WORDS = frozenset(_TABLES["shipped"]["question_words"])
 _CJK = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]{2,4}")
 
@@ -138,22 +139,20 @@ def layered(threshold: float) -> str:
     return f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{steps}], cut=step, lacking=file)"
 
 
-def layered_shipped(threshold: float, limit: int, cut: float) -> str:
-    """The real program's, which looks 0.3 below the start in its retry, or at 0.3."""
-    return _retried(LAYERS, threshold, 0.3 if threshold <= 0.4 else round(threshold - 0.3, 10), limit, cut)
-
-
-def _retried(layers: str, threshold: float, relaxed: float, limit: int, cut: float, more: str = "") -> str:
-    """A fixed cut, and one retry before the best layer of everything, whatever the scope.
+def _programmed(profile: str, limit: int, threshold: float | None, direct: bool = False) -> Expr:
+    """A program's: a fixed cut, and one retry before the best layer of everything, or that at once.
 
     The retry looks at five times the limit of abstracts, and the first search at three times.
     """
-    first, least = map(number_text, (threshold, cut))
-    again = number_text(relaxed) if relaxed < threshold else ""
-    return (
-        f"layered({layers}, threshold={first}, relax=[{again}], cut={least}, "
-        f"depths=[{3 * limit}, {5 * limit}], lacking=estimate{more}, then=best, scope=gate)"
-    )
+    table, made = _TABLES[profile], {}
+    cut = number_text(table["cut"] if threshold is None else threshold)
+    for intent, steps in table["steps"].items():
+        weights = table["weights"].get(intent, table["weights"][GENERAL])
+        layers = ", ".join(f"{number_text(weight)}*l{i}" for i, weight in enumerate(weights))
+        first, *again = map(number_text, [2.0] if direct else steps)  # no cosine reaches 2
+        search = f"threshold={first}, relax=[{''.join(again)}], cut={cut}, depths=[{3 * limit}, {5 * limit}]"
+        made[intent] = f"layered({layers}, {search}, {table['search']})"
+    return _by_intent(made)
 
 
 def documented_search(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
@@ -175,13 +174,7 @@ def shipped_search(threshold: float | None, limit: int, direct: bool) -> tuple[E
     """
     if direct:
         return documented_search(threshold, limit, direct)
-    cut = LEAST_COSINE if threshold is None else threshold
-    made = {intent: layered_shipped(value, limit, cut) for intent, value in SHIPPED_THRESHOLDS.items()}
-    return _by_intent(made), (Cut(limit),)
-
-
-NEWEST_CUT = 0.6
-"""The newest program's cut, where nobody asks for another number."""
+    return _programmed("shipped", limit, threshold), (Cut(limit),)
 
 
 def newest_search(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
@@ -190,13 +183,7 @@ def newest_search(threshold: float | None, limit: int, direct: bool) -> tuple[Ex
     Its retry never looks below 0.4. In the last resort, and in a direct search, details count 0.08 more than they
     are similar, overviews 0.04 less and abstracts 0.08 less. Its scope acts on all results.
     """
-    table, cut = _TABLES["newest"], NEWEST_CUT if threshold is None else threshold
-    made = {}
-    for intent, start in table["thresholds"].items():
-        layers = ", ".join(f"{number_text(w)}*l{i}" for i, w in enumerate(table["weights"][intent]))
-        first, relaxed = (2.0, 2.0) if direct else (start, max(round(start - 0.2, 10), 0.4))  # 2 is out of reach
-        made[intent] = _retried(layers, first, relaxed, limit, cut, "_score")[:-1] + ", lift=[-0.08, -0.04, 0.08])"
-    strategy = f"weighted_sum(1*{_by_intent(made)}, 1*uri_bonus)"
+    strategy = f"weighted_sum(1*{_programmed('newest', limit, threshold, direct)}, 1*uri_bonus)"
     return parse_strategy(strategy), (Drop("inside"), Cut(limit))
 
 
@@ -379,7 +366,7 @@ NEWEST = SHIPPED.variant(
     ResultForms(newest_result, None, newest_result),
     directory=directory_of,
     classify=intent_newest,
-    intents=tuple(_TABLES["newest"]["thresholds"]),
+    intents=tuple(_TABLES["newest"]["steps"]),
     embeds=rewritten_newest,
     strategy=newest_search(None, 10, False)[0],
     ask=newest_search,

@@ -107,11 +107,8 @@ def acronyms_like(term: str) -> list[str]:
 
 def _pointed_to(term: str) -> list[str]:
     """The acronyms of which a longer word is at most `MAX_EDITS` away from the term, in the order of the table."""
-    if len(term) < LONG_TERM:
-        return []
     from rapidfuzz.distance import Levenshtein
-    from rapidfuzz.process import cdist
 
-    spelled = [word for word, _ in _SPELLED]
-    edits = cdist([term], spelled, scorer=Levenshtein.distance, score_cutoff=MAX_EDITS)[0]
-    return list(dict.fromkeys(_SPELLED[i][1] for i in (edits <= MAX_EDITS).nonzero()[0]))
+    pairs = _SPELLED if len(term) >= LONG_TERM else ()
+    edits = ((Levenshtein.distance(term, word, score_cutoff=MAX_EDITS), name) for word, name in pairs)
+    return list(dict.fromkeys(name for count, name in edits if count <= MAX_EDITS))
