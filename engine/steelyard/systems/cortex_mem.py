@@ -13,9 +13,8 @@ from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Intent
-from steelyard.retrievers.kinds import Reading
 from steelyard.retrievers.uri_bonus import entities, keywords
-from steelyard.systems.base import OWN_INDEX, ResultForms, SearchSettings, System
+from steelyard.systems.base import generations
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
@@ -125,7 +124,6 @@ def rewritten_newest(text: str) -> str:
 
 # Strategies and stages
 
-RETRIEVERS = ("l0", "l1", "l2", "unindexed")
 LAYERS = "0.2*l0, 0.3*l1, 0.5*l2"
 FULL = parse_strategy("comb_max(l0, l1, l2, normalize=none)")
 """Everything by its best layer: a direct search."""
@@ -332,42 +330,4 @@ def shipped_rows_with_snippets(result: SearchResult, content: bool) -> list[dict
     return [row.to_json() | {"snippet": beginning(row.text), "content": row.text} for row in rows(result)]
 
 
-DOCUMENTED = System(
-    name="cortex_mem",
-    reading=Reading(
-        index=OWN_INDEX,
-        recipe="{title}\n{text}",
-        directory=directory_of,
-        classify=intent_of,
-        intents=tuple(THRESHOLDS),
-    ),
-    searching=SearchSettings(
-        strategy=documented_search(None, 10, False)[0],
-        retrievers=RETRIEVERS,
-        depth=lambda limit: limit,
-        ask=documented_search,
-    ),
-    showing=ResultForms(scan, None, quoted, rows_with_snippets, content),
-)
-
-SHIPPED = DOCUMENTED.variant(
-    "shipped",
-    ResultForms(full_result, None, full_result, shipped_rows_with_snippets),
-    directory=timeline_of,
-    classify=classify_shipped,
-    intents=tuple(SHIPPED_THRESHOLDS),
-    strategy=shipped_search(None, 10, False)[0],
-    filters=dict.fromkeys(RETRIEVERS, "none"),
-    ask=shipped_search,
-)
-
-NEWEST = SHIPPED.variant(
-    "newest",
-    ResultForms(newest_result, None, newest_result),
-    directory=directory_of,
-    classify=intent_newest,
-    intents=tuple(_TABLES["newest"]["steps"]),
-    embeds=rewritten_newest,
-    strategy=newest_search(None, 10, False)[0],
-    ask=newest_search,
-)
+PROFILES = DOCUMENTED, SHIPPED, NEWEST = generations("cortex_mem", globals())

@@ -14,22 +14,18 @@ import numpy as np
 
 from steelyard.base.errors import ConfigError, quote
 from steelyard.config import RerankConfig, SearchConfig
-from steelyard.finish import Cut, Merge, Mmr, Rerank, Rescore
-from steelyard.fusion import RECIPROCAL, Expr, Linear, parse_strategy
+from steelyard.finish import Rerank
+from steelyard.fusion import RECIPROCAL, Linear, parse_strategy
 from steelyard.memory.entry import Hit
-from steelyard.memory.query import Filters, unchanged
-from steelyard.retrievers.kinds import Reading
 from steelyard.signals import PRIORS
-from steelyard.stores.base import KeywordIndex
-from steelyard.stores.postings import TokenSettings
-from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
-from steelyard.systems.spec_kit import enhancement, words
+from steelyard.systems.base import generations, shown_fields
+from steelyard.systems.spec_kit import words
+from steelyard.systems.spec_kit.enhancement import enhanced as enhanced
 from steelyard.table.signal_table import NO_FACTS, RERANK
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
 
-FIELDS = ("title", "tags", "uri", "text")
 FACTORS = (
     "promised, document_type, 0*spec_level, 0*importance_tier, "
     "0*decay, 0*retrievability, 0*popularity, 0*corrections"
@@ -44,11 +40,17 @@ A sum ranks what the retrievers in it found, whatever their weights.
 """
 
 
-def _by_intent(cases: Mapping[str, str]) -> Expr:
+def _by_intent(cases: Mapping[str, str]) -> str:
     """Each intent's strategy; that of the fallback where nothing is known of the query."""
     named = ", ".join(f"{name}={text}" for name, text in cases.items())
-    return parse_strategy(f"by_intent(default={cases[words.FALLBACK]}, {named})")
+    return f"by_intent(default={cases[words.FALLBACK]}, {named})"
 
+
+FUSED = f"boost(rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1)), {FACTORS})"
+NEWEST_STRATEGY, SORTING = (
+    _by_intent(words.NEWEST["strategies"]),
+    f"rescore({_by_intent(SETTINGS['shipped_sorting'])})",
+)
 
 SNIPPET = 200
 """Ours: the document names no length."""
@@ -142,81 +144,4 @@ def resolve(config: SearchConfig, environ: Mapping[str, str]) -> SearchConfig:
     return replace(config, finish=(Rerank(int(top), penalty="length"), *config.finish)) if reranks else config
 
 
-DOCUMENTED = System(
-    name="spec_kit",
-    reading=Reading(
-        index=KeywordIndex("spec_kit", FIELDS, "unicode61"),
-        recipe="{title}\n{text}",
-        match=words.any_word,
-        bm25_words=TokenSettings(words.indexed_text, words.tokens_documented, words.INDEXED, corpus_wide=True),
-        classify=words.intent,
-        intents=words.INTENTS,
-        rewrite=enhancement.enhanced,
-    ),
-    searching=SearchSettings(
-        strategy=parse_strategy(f"boost(rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1)), {FACTORS})"),
-        retrievers=("vector", "bm25", "fts", "graph"),
-        depth=lambda limit: max(limit, 20),
-        limit=20,
-        field_weights=dict.fromkeys(FIELDS, 1.0),
-        dispensable=frozenset({"bm25", "fts", "graph"}),
-        instead={"bm25": "fts"},
-    ),
-    showing=ResultForms(result, within=result_within),
-    environment=resolve,
-)
-
-SHIPPED = DOCUMENTED.variant(
-    "shipped",
-    bm25_words=TokenSettings(words.indexed_text, words.tokens_shipped, words.INDEXED, corpus_wide=True),
-    classify=words.intent_shipped,
-    rewrite=unchanged,
-    hidden={"vector": Filters.of({"importance_tier": {"none": ["constitutional", "deprecated"]}})},
-    strategy=parse_strategy("rrf(vector, 0.8*fts, k=60, bonus=each(0.1))"),
-    retrievers=("vector", "fts", "constitutional"),
-    parameters={"vector": {"lift": 0.1}},
-    # At most 5 constitutional entries join the cut list where it has none, so it may be longer than the limit.
-    finish=lambda limit: (
-        Cut(limit),
-        Merge("constitutional", score=0.0, if_none=5),
-        Rescore(_by_intent(SETTINGS["shipped_sorting"])),
-    ),
-    dispensable=frozenset({"fts"}),
-    instead={},
-)
-
-NEWEST = SHIPPED.variant(
-    "newest",
-    match=words.any_word_newest,
-    bm25_words=TokenSettings(words.indexed_text_newest, words.tokens_newest, words.INDEXED, corpus_wide=True),
-    classify=words.intent_newest,
-    hidden={**SHIPPED.reading.hidden, "fts": Filters.of({"importance_tier": {"none": ["deprecated"]}})},
-    strategy=_by_intent(words.NEWEST["strategies"]),
-    retrievers=("vector", "fts", "bm25", "constitutional"),
-    depth=lambda limit: limit,
-    limit=10,
-    field_weights={"title": 10.0, "tags": 5.0, "uri": 2.0, "text": 1.0},
-    # Constitutional entries join with the cosine 0.5, (1 + 0.5) / 2, before the list is made diverse.
-    finish=lambda limit: (
-        Cut(limit),
-        Merge("constitutional", score=0.75, if_none=5),
-        Mmr(20, scaled=0),
-        Cut(limit),
-    ),
-    dispensable=frozenset({"bm25", "fts"}),
-)
-"""What needs a language model or a service is off: query reformulation, re-ranking (see `VARIABLES`)."""
-
-JS = DOCUMENTED.variant(
-    "js",
-    match=words.every_word_js,
-    bm25_words=TokenSettings(words.indexed_text, words.tokens_js, words.INDEXED, least=10, corpus_wide=True),
-    classify=words.intent_js,
-    intents=words.INTENTS_JS,
-    rewrite=unchanged,
-    strategy=parse_strategy("rrf(vector, weighted_sum(0.5*fts, 0.5*bm25, normalize=max), k=60, bonus=once(0.1))"),
-    retrievers=("vector", "fts", "bm25"),
-    depth=lambda limit: 2 * limit,
-    dispensable=frozenset({"bm25", "fts"}),
-    instead={},
-)
+PROFILES = DOCUMENTED, JS, SHIPPED, NEWEST = generations("spec_kit", vars(words) | globals())
