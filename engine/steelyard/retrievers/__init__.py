@@ -9,6 +9,7 @@ from steelyard.node import Registry
 from steelyard.retrievers import graph, keywords, tsearch, vector
 from steelyard.retrievers.housekeeping import HOUSEKEEPING
 from steelyard.retrievers.kinds import Kind, RetrieverKind, ScorerKind
+from steelyard.retrievers.uri_bonus import URI_BONUS
 
 RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
     "retriever",
@@ -21,7 +22,10 @@ RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
 SCORER_KINDS: Registry[ScorerKind] = Registry(
     "scorer",
     "name",
-    (keywords.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, keywords.TERMS, vector.INSIDE, HOUSEKEEPING),
+    (
+        *(keywords.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, keywords.TERMS, vector.INSIDE),
+        *(HOUSEKEEPING, URI_BONUS),
+    ),
 )
 
 

@@ -32,7 +32,7 @@ DECAY = Option("decay", 0.5, 0, 1, LEFT, (0.3, 0.8))
 MIN_ACTIVATION = Option("least", 0.01, 0, 1, "The activation below which nothing is found")
 AGAIN = Option("again", 1, 0, 1, "1: an entry that the search starts from is found where another leads to it")
 WAYS = "By decay and strength, or hops: 1 / (1 + relations of the path), whatever they are"
-FADING = Option("fading", "strength", kind="word", words=("strength", "hops"), text=WAYS)
+FADING = Option("fading", "strength", kind="word", words=("strength", "hops"), text=WAYS, quiet=True)
 FAN = Option("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")
 
 Near = dict[str, list[tuple[float, str]]]

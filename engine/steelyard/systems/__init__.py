@@ -59,8 +59,7 @@ SYSTEMS: Registry[System] = Registry(
         *(_baseline(name, name, (name,)) for name in ("fts", "bm25", "vector")),
         _baseline("plain", *_PLAIN),
         *(*echovault.PROFILES, *moltnet.PROFILES, *soleri.PROFILES, *mem0.PROFILES),
-        *(spec_kit.DOCUMENTED, spec_kit.SHIPPED, spec_kit.JS),
-        *(cortex_mem.DOCUMENTED, cortex_mem.SHIPPED),
+        *(*spec_kit.PROFILES, *cortex_mem.PROFILES),
     ),
 )
 

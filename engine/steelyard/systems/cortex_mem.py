@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
 
-from steelyard.finish import AtLeast, Cut, Files, Stage
+from steelyard.base.files import STRICT_JSON
+from steelyard.finish import AtLeast, Cut, Drop, Files, Stage
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Intent
-from steelyard.retrievers.kinds import Reading
-from steelyard.systems.base import OWN_INDEX, ResultForms, SearchSettings, System
+from steelyard.retrievers.uri_bonus import entities, keywords
+from steelyard.systems.base import generations
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
@@ -51,31 +52,22 @@ def timeline_of(uri: str) -> str:
 
 GENERAL, ENTITY = "general", "entity"
 """What no rule fits; and the name of a thing, for which the shipped program tests first."""
-THRESHOLDS = {"factual": 0.4, "search": 0.5, "relational": 0.5, "temporal": 0.5, GENERAL: 0.5}
-"""The document's table."""
-SHIPPED_THRESHOLDS = dict.fromkeys((ENTITY, *THRESHOLDS), 0.4) | {"temporal": 0.45, GENERAL: 0.5}
-"""The real program's."""
-_RULES = {
-    "factual": r"^(what is|what's|when did|who is|how to|define)\b",
-    "search": r"^(find|look for|search|show me|list)\b",
-    "relational": r"\bhow (is|are) .+ (related|connected) (to|with)\b"
-    r"|\b(vs|versus|compared to|difference between|related to|connected with)\b",
-    "temporal": r"\b(when|recent|latest|yesterday|last|ago)\b",
-}
-"""The examples of the table, in its order; the words of the real program fill it up, as whole words."""
-_RULES_SHIPPED = {
-    "temporal": "when|recent|latest|yesterday|last|ago",
-    "factual": "^(what is|who is|how to|define)",
-    "relational": " vs | versus |compared to|difference between|related to|connected with",
-    "search": "^(find|search|show me|list)",
-}
-"""The real program looks for temporal words first, and also inside other words."""
-_QUESTION_WORDS = frozenset("what when where who why how is are do does".split())  # noqa: SIM905 -- reads better
+_TABLES: dict[str, Any] = STRICT_JSON.decode(
+    resources.files(__package__).joinpath("cortex_mem.json").read_text("utf-8")
+)
+"""The rules of each profile: the document's examples, filled up by the words of the real program as whole words;
+the real program's, which looks for temporal words first, and also inside other words; and the newest program's
+(0bbcdb1), with the words that it adds to a query. Beside them thresholds, of the programs with that of the retry
+where it can find anything, the weights of layers, and the least score of a result."""
+THRESHOLDS: dict[str, float] = _TABLES["documented"]["thresholds"]
+SHIPPED_THRESHOLDS: dict[str, float] = {name: first for name, (first, _) in _TABLES["shipped"]["steps"].items()}
+_QUESTION_WORDS = frozenset(_TABLES["shipped"]["question_words"])
 _CJK = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]{2,4}")
 
 
-def _first(rules: Mapping[str, str], text: str) -> str:
-    """The first intent whose rule fits."""
+def _first(profile: str, text: str) -> str:
+    """The first intent of a profile whose rule fits."""
+    rules: dict[str, str] = _TABLES[profile]["rules"]
     return next((intent for intent, rule in rules.items() if re.search(rule, text)), GENERAL)
 
 
@@ -85,12 +77,12 @@ def intent_of(text: str) -> Intent:
     >>> [intent_of(q).name for q in ("When did we deploy?", "Look for tokens", "last week's notes", "user's key")]
     ['factual', 'search', 'temporal', 'general']
     """
-    return Intent(_first(_RULES, text.lower().strip()))
+    return Intent(_first("documented", text.lower().strip()))
 
 
 def intent_shipped(text: str) -> str:
     """The intent of the real program."""
-    return _first(_RULES_SHIPPED, text.lower())
+    return _first("shipped", text.lower())
 
 
 def is_entity(text: str) -> bool:
@@ -111,9 +103,27 @@ def classify_shipped(text: str) -> Intent:
     return Intent(ENTITY if is_entity(text) else intent_shipped(text))
 
 
+def intent_newest(text: str) -> Intent:
+    """The intent that the newest program gives a query without a language model, by words inside other words, too.
+
+    >>> [intent_newest(q).name for q in ("What is the time?", "Who is Ada", "sort lists", "deploy steps")]
+    ['temporal', 'entity_lookup', 'search', 'factual']
+    """
+    return Intent(_first("newest", text.lower()))
+
+
+def rewritten_newest(text: str) -> str:
+    """What the newest program embeds without a language model: the query among its names, keywords and more.
+
+    >>> rewritten_newest("deploy steps for Ada")
+    'Ada ada context deploy deploy steps for Ada details fact for steps'
+    """
+    added = _TABLES["newest"]["added_words"][intent_newest(text).name]
+    return " ".join(sorted({text, *entities(text), *keywords(text)[:6], *added}))[:LONGEST_SNIPPET]
+
+
 # Strategies and stages
 
-RETRIEVERS = ("l0", "l1", "l2", "unindexed")
 LAYERS = "0.2*l0, 0.3*l1, 0.5*l2"
 FULL = parse_strategy("comb_max(l0, l1, l2, normalize=none)")
 """Everything by its best layer: a direct search."""
@@ -127,17 +137,20 @@ def layered(threshold: float) -> str:
     return f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{steps}], cut=step, lacking=file)"
 
 
-def layered_shipped(threshold: float, limit: int, cut: float) -> str:
-    """The real program's: a fixed cut, and one retry before the best layer of everything, whatever the scope.
+def _programmed(profile: str, limit: int, threshold: float | None, direct: bool = False) -> Expr:
+    """A program's: a fixed cut, and one retry before the best layer of everything, or that at once.
 
-    The retry looks 0.3 below the start, or at 0.3. It looks at five times the limit of abstracts, and the first
-    search at three times.
+    The retry looks at five times the limit of abstracts, and the first search at three times.
     """
-    relaxed = number_text(0.3 if threshold <= 0.4 else round(threshold - 0.3, 10))
-    return (
-        f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{relaxed}], cut={number_text(cut)}, "
-        f"depths=[{3 * limit}, {5 * limit}], lacking=estimate, then=best, scope=gate)"
-    )
+    table, made = _TABLES[profile], {}
+    cut = number_text(table["cut"] if threshold is None else threshold)
+    for intent, steps in table["steps"].items():
+        weights = table["weights"].get(intent, table["weights"][GENERAL])
+        layers = ", ".join(f"{number_text(weight)}*l{i}" for i, weight in enumerate(weights))
+        first, *again = map(number_text, [2.0] if direct else steps)  # no cosine reaches 2
+        search = f"threshold={first}, relax=[{''.join(again)}], cut={cut}, depths=[{3 * limit}, {5 * limit}]"
+        made[intent] = f"layered({layers}, {search}, {table['search']})"
+    return _by_intent(made)
 
 
 def documented_search(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
@@ -159,9 +172,17 @@ def shipped_search(threshold: float | None, limit: int, direct: bool) -> tuple[E
     """
     if direct:
         return documented_search(threshold, limit, direct)
-    cut = LEAST_COSINE if threshold is None else threshold
-    made = {intent: layered_shipped(value, limit, cut) for intent, value in SHIPPED_THRESHOLDS.items()}
-    return _by_intent(made), (Cut(limit),)
+    return _programmed("shipped", limit, threshold), (Cut(limit),)
+
+
+def newest_search(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
+    """What the newest program does: weights by intent, and a bonus by place and words after the cut.
+
+    Its retry never looks below 0.4. In the last resort, and in a direct search, details count 0.08 more than they
+    are similar, overviews 0.04 less and abstracts 0.08 less. Its scope acts on all results.
+    """
+    strategy = f"weighted_sum(1*{_programmed('newest', limit, threshold, direct)}, 1*uri_bonus)"
+    return parse_strategy(strategy), (Drop("inside"), Cut(limit))
 
 
 def _by_intent(made: dict[str, str]) -> Expr:
@@ -255,9 +276,17 @@ def quoted(hit: Hit, result: SearchResult) -> dict[str, object]:
 
 def full_result(hit: Hit, result: SearchResult | None = None) -> dict[str, object]:
     """The result of the real program: with its content, and in answers a snippet that highlights nothing."""
+    return _with_snippet(hit, None if result is None else result.query.text)
+
+
+def newest_result(hit: Hit, result: SearchResult | None = None) -> dict[str, object]:
+    """The result of the newest program, whose snippet is around what it embedded."""
+    return _with_snippet(hit, None if result is None else result.query.embedded)
+
+
+def _with_snippet(hit: Hit, asked: str | None) -> dict[str, object]:
     text = content(hit.entry)
-    quoted = {"snippet": snippet_shipped(text, result.query.text)} if result is not None else {}
-    return scan(hit) | {"content": text} | quoted
+    return scan(hit) | {"content": text} | ({} if asked is None else {"snippet": snippet_shipped(text, asked)})
 
 
 @dataclass(frozen=True)
@@ -301,38 +330,4 @@ def shipped_rows_with_snippets(result: SearchResult, content: bool) -> list[dict
     return [row.to_json() | {"snippet": beginning(row.text), "content": row.text} for row in rows(result)]
 
 
-DOCUMENTED = System(
-    name="cortex_mem",
-    reading=Reading(
-        index=OWN_INDEX,
-        recipe="{title}\n{text}",
-        directory=directory_of,
-        classify=intent_of,
-        intents=tuple(THRESHOLDS),
-    ),
-    searching=SearchSettings(
-        strategy=documented_search(None, 10, False)[0],
-        retrievers=RETRIEVERS,
-        depth=lambda limit: limit,
-        ask=documented_search,
-    ),
-    showing=ResultForms(scan, None, quoted, rows_with_snippets, content),
-)
-
-SHIPPED = replace(
-    DOCUMENTED,
-    profile="shipped",
-    reading=replace(
-        DOCUMENTED.reading,
-        directory=timeline_of,
-        classify=classify_shipped,
-        intents=tuple(SHIPPED_THRESHOLDS),
-    ),
-    searching=replace(
-        DOCUMENTED.searching,
-        strategy=shipped_search(None, 10, False)[0],
-        filters=dict.fromkeys(RETRIEVERS, "none"),
-        ask=shipped_search,
-    ),
-    showing=ResultForms(full_result, None, full_result, shipped_rows_with_snippets),
-)
+PROFILES = DOCUMENTED, SHIPPED, NEWEST = generations("cortex_mem", globals())
