@@ -20,6 +20,7 @@ from steelyard.config import LISTS, SearchConfig
 from steelyard_eval.choose.blockers import misleads
 from steelyard_eval.choose.differences import Posterior, Scored
 from steelyard_eval.choose.public import PRIOR_QUERIES
+from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA, MIN_STANDARD_ERROR, NO_GAIN, Gain, spread
 from steelyard_eval.recording.provenance import FOLDS
 from steelyard_eval.result.structs import Blocker
@@ -27,7 +28,7 @@ from steelyard_eval.result.structs import Blocker
 BOUND_CONFIDENCE = 0.95  # of the bound on what any candidate could gain
 MAX_P_LOSS_TO_TRY = 0.2  # A candidate is worth trying where it is worse with at most this probability
 MAX_P_LOSS_TO_SHIP = 0.1  # and ships where what is expected of it is a loss with at most this one
-LEAST_GAIN = 0.005  # what has to be expected of a candidate that is worth trying, of nDCG@10
+LEAST_GAIN = MARGIN / 2  # what has to be expected of a candidate that is worth trying
 SMALLEST = 1e-12  # A difference of less is none
 USUALLY_CHANGED = 0.6  # of queries have another value under what is chosen: docs/evidence/tuning.md
 DEALS = 6  # ways to deal the folds; the mean over them is steadier than one

@@ -11,6 +11,7 @@ from tabled import tabled
 import steelyard_eval as sy
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.choose.blockers import chosen_queries
 from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.few_labels import (
     FewLabelCandidates,
@@ -147,8 +148,12 @@ class TestRules:
     def test_a_keep_is_reconsidered(self, n, third, advice, verdict, candidate, public):
         own = evidence(0, -0.1, third, n)
         kept = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="keep", candidate=None)
-        found, rests = decide_with_public_prior(kept, Expectation(own), ALL_FAMILIES, ADVICE[advice], n)
+        why = chosen_queries("by hand")
+        found, rests = decide_with_public_prior(
+            kept, Expectation(own), ALL_FAMILIES, ADVICE[advice], n, lambda _: why
+        )
         assert (found.verdict, found.candidate, rests) == (verdict, candidate, public)
+        assert found.blocker == (why if verdict == "try" else None)
 
     def test_without_labels_only_public_collections_speak(self):
         own = evidence(0, 0.1, 0.3, 20)
