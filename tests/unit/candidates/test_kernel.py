@@ -1,6 +1,5 @@
 """The kernel of search: forms against the engine's plans, its values against replay and pytrec_eval."""
 
-import json
 import os
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import pytest
 from by_trec_eval import oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tabled import tabled
+from tabled import beside, tabled
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config import SearchConfig
@@ -33,7 +32,7 @@ from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.trec_runs import run_lines
 from steelyard_eval.recording.replay import replay
 
-TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+TABLES = beside(__file__)
 STRATEGIES = [text for (text,) in TABLES["strategies"]]
 
 

@@ -1,12 +1,10 @@
 """What is said without labels, and with few."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import beside, tabled
 
 import steelyard_eval as sy
 from steelyard.fusion import parse_strategy
@@ -31,7 +29,7 @@ def config_of(text, system="plain"):
     return made.with_strategy(parse_strategy(text)) if text else made
 
 
-TABLE = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+TABLE = beside(__file__)
 ELSEWHERE, BEHIND = TABLE["elsewhere"].values()
 """Collections without LoCoMo's, whose unanswerable questions counted in the experiment that this rests on, and how
 far behind the best the default was in it.

@@ -6,20 +6,19 @@ import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
-from pathlib import Path
 
 import pytest
+from tabled import ROOT, beside
 from written_set import write_set
 
 from steelyard.base.errors import MachineError
 from steelyard.base.extensions import EXTENSIONS as OF_ENGINE
 from steelyard_eval.common import EXTENSIONS, extension
 
-ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "eval" / "steelyard_eval"
 ENGINE = ROOT / "engine" / "steelyard"
 STARTER = str(ROOT / "qrels" / "starter")
-ASKS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["ASKS"]
+ASKS = beside(__file__)["ASKS"]
 """The command that asks for each."""
 VARIABLES = {"rerank": {"ENABLE_CROSS_ENCODER": "true"}, "int8": {"STEELYARD_VECTORS": "int8"}}
 BESIDE = {"cortex_client"}
