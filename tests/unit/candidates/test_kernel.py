@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from by_trec_eval import oracle
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tabled import beside, tabled
 
 from steelyard.base.errors import ConfigError, DataError

@@ -9,8 +9,7 @@ import pytest
 import pytrec_eval
 import scipy.stats
 from by_trec_eval import oracle
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from tabled import beside, tabled
 
 from steelyard.base.errors import ConfigError, DataError

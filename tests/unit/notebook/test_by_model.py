@@ -17,8 +17,7 @@ from steelyard.extensions import network
 from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.extensions import model_judge
-from steelyard_eval.extensions import model_judge as by_model
+from steelyard_eval.extensions import model_judge, model_judge as by_model
 from steelyard_eval.extensions.model_judge import agreed, ask, grade_of, judge_name, model_agreement, prompt_of
 from steelyard_eval.notebook.label.judgment_file import Judgment, agreement
 from steelyard_eval.notebook.label.open import open_judging
