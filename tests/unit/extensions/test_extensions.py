@@ -1,13 +1,11 @@
 """The core works without its extensions: it imports none, and says in one line which one is missing."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from importlib.metadata import EntryPoint
 
 import pytest
+from command_line import run_apart
 from tabled import ROOT, beside
 from written_set import write_set
 
@@ -24,21 +22,6 @@ VARIABLES = {"rerank": {"ENABLE_CROSS_ENCODER": "true"}, "int8": {"STEELYARD_VEC
 BESIDE = {"cortex_client"}
 """Asked for where the others are there: its command asks for the network, too."""
 COMPARE = ["compare", STARTER, "bm25", "--json"]
-PROGRAM = """
-import contextlib, io, json, os, sys
-from unittest.mock import patch
-from steelyard_eval.__main__ import main
-results = []
-for arguments, variables in json.loads(sys.argv[1]):
-    out, err, sys.argv = io.StringIO(), io.StringIO(), ["steelyard", *arguments]
-    with patch.dict(os.environ, variables), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = main()
-        except SystemExit as ended:
-            code = ended.code
-    results.append([code or 0, out.getvalue(), err.getvalue()])
-print(json.dumps(results))
-"""
 
 
 def without(names, folder):
@@ -52,11 +35,7 @@ def without(names, folder):
 
 
 def run(folder, *commands):
-    """The exit code and the output of each command, given with its variables; one process runs them all."""
-    environ = os.environ | {"PYTHONPATH": str(folder), "LLM_BASE_URL": "http://127.0.0.1:1", "LLM_MODEL": "m"}
-    program = [sys.executable, "-c", PROGRAM, json.dumps(commands)]
-    how = {"capture_output": True, "text": True, "env": environ, "cwd": folder, "check": True}
-    return json.loads(subprocess.run(program, **how).stdout)
+    return run_apart(folder, *commands, LLM_BASE_URL="http://127.0.0.1:1", LLM_MODEL="m")
 
 
 @pytest.fixture(scope="module")
