@@ -18,7 +18,6 @@ from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import groups as grouping
 from steelyard_eval.datasets.groups import COSINE, COSINE_SAME, alike, judged, normalised_text, unit_numbers
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.workspace import Workspace
 
 
 class TestUnits:
@@ -113,13 +112,9 @@ class TestProposals:
         assert unit_numbers(judged(repeated, [own, *repeated.queries[1:]])).tolist()[:2] == [0, 1]
 
 
-@pytest.fixture(scope="module")
-def workspace(dataset):
-    return Workspace.open(dataset)
-
-
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_no_signal_of_any_system_is_constant(workspace, system):
+def test_no_signal_of_any_system_is_constant(data, system):
+    workspace = data.workspace
     config = SYSTEMS[system].config(10, workspace.model, {})
     strategy, table = config.effective, record(workspace, workspace.dataset.split("all"), [config])
     used = strategy.signals - {"unindexed"}  # the files of folders, of which this set has none
