@@ -83,7 +83,7 @@ bench: .venv/benched  ## speed, as ratios against peers in one process
 evidence: .venv/tested  ## whether recommendations keep what they promise (STEELYARD_DATA; EVIDENCE='--minutes 30')
 	$(BIN)/python tests/benchmarks/evidence.py $(EVIDENCE)
 
-leaderboard: .venv/tested  ## docs/leaderboard.md and .html: one table of memory retrieval (STEELYARD_DATA; LEADERBOARD='--record')
+leaderboard: .venv/tested  ## docs/evidence/leaderboard.md and .html: one table of memory retrieval (STEELYARD_DATA; LEADERBOARD='--record')
 	$(BIN)/python tests/benchmarks/leaderboard.py $(LEADERBOARD)
 
 priors: .venv/tested  ## make the table of public collections again, from the matrices of make evidence

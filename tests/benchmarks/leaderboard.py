@@ -1,13 +1,13 @@
 # ruff: noqa: E501 -- the text of a page has the lines of the page
-"""One table of memory retrieval for all: docs/leaderboard.md and docs/leaderboard.html.
+"""One table of memory retrieval for all: docs/evidence/leaderboard.md and docs/evidence/tables.html.
 
     make leaderboard                          # STEELYARD_DATA names the folder of collections
     make leaderboard LEADERBOARD='--record'   # search again instead of reading the lists in reports/leaderboard
-    python tests/benchmarks/leaderboard.py --check docs/leaderboard/mine
+    python tests/benchmarks/leaderboard.py --check docs/evidence/leaderboard/mine
 
 A list is recorded once, as a TREC run in reports/leaderboard; tables are made from runs alone, so that they are the
-same bytes again. Times are measured with --time, kept in docs/leaderboard/timing.json, and join the pages when these
-are written. A run of somebody else is a folder in docs/leaderboard with manifest.json and the run files that it names.
+same bytes again. Times are measured with --time, kept in docs/evidence/leaderboard/timing.json, and join the pages when these
+are written. A run of somebody else is a folder in docs/evidence/leaderboard with manifest.json and the run files that it names.
 """
 
 import argparse
@@ -46,7 +46,7 @@ from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCS, LISTS = ROOT / "docs", ROOT / "reports" / "leaderboard"
+DOCS, LISTS = ROOT / "docs" / "evidence", ROOT / "reports" / "leaderboard"
 GIVEN = DOCS / "leaderboard"
 TIMING = GIVEN / "timing.json"
 TABLES = GIVEN / "tables.json"
@@ -263,7 +263,7 @@ def contributed(folder, datasets):
     if faults:
         raise DataError(
             f"{folder}: manifest.json must be an object with a name and a list of runs ({'; '.join(faults)}); "
-            "see docs/leaderboard.md"
+            "see docs/evidence/leaderboard.md"
         )
     found = {}
     for run in manifest["runs"]:
@@ -417,7 +417,7 @@ ADD = f"## Add a run{ADD}"
 ORDER = "By the mean over the tables, in which a contender that could not run counts 0; no mean of collections is a figure of its own."
 
 
-PAGE = "[The page of all tables](leaderboard.html) has every metric, interval, test and cost by collection, and how they are defined."
+PAGE = "[The page of all tables](tables.html) has every metric, interval, test and cost by collection, and how they are defined."
 
 
 def markdown(found):
@@ -448,13 +448,12 @@ def _text(found):
 
 
 def _summary(found):
-    tables = [(f"{name}, {kind}", {row[0]: row[1] for row in rows}) for name, kind, _, rows, *_ in found if rows]
-    labels = sorted(
-        {label for _, own in tables for label in own},
-        key=lambda label: (-np.mean([float(own.get(label, 0)) for _, own in tables]), label),
-    )
-    lines = [f"| contender | {' | '.join(title for title, _ in tables)} |", "|---" * (len(tables) + 1) + "|"]
-    return lines + [f"| {label} | {' | '.join(own.get(label, '') for _, own in tables)} |" for label in labels]
+    tables, labels = leaderboard_page.by_mean(found)
+    titles = " | ".join(f"{name}, {kind}" for name, kind in tables)
+    lines = [f"| contender | {titles} |", "|---" * (len(tables) + 1) + "|"]
+    return lines + [
+        f"| {label} | {' | '.join(own.get(label, '') for own in tables.values())} |" for label in labels
+    ]
 
 
 def with_times(found):
@@ -506,7 +505,7 @@ def main():
     write_text(asked.out / "leaderboard.md", markdown(found))
     titles = [f"{COLLECTIONS[name]}, {kind}" for name, kind, *_ in found]
     told = [(*table[:2], f"{table[2]} {remarks(table[4], table[6])}".rstrip(), *table[3:]) for table in found]
-    write_text(asked.out / "leaderboard.html", leaderboard_page.html(_text(found), ORDER, titles, told))
+    write_text(asked.out / "tables.html", leaderboard_page.html(_text(found), ORDER, titles, told))
     print(f"{asked.out / 'leaderboard.md'}, {time.process_time():.0f} s of processor time")
 
 

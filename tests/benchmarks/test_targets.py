@@ -57,7 +57,7 @@ def test_every_target_is_run_or_skipped_for_a_reason():
 def test_a_target_runs(copy, target):
     own = copy / "own"
     paths = os.pathsep.join([str(own / "engine"), str(own / "eval")])
-    marks = ("bin/python", "installed", "tested", "benched", "postgres")
+    marks = ("bin/python", "installed", "compiled", "tested", "benched", "postgres")
     made = [word for mark in marks for word in ("-o", f".venv/{mark}")]  # nothing is installed by a test
     environ = os.environ | {"PYTHONPATH": paths, "STEELYARD_DATA": str(copy / "data")}
     ran(["make", *made, f"BIN={Path(sys.executable).parent}", target, *RUN[target]], 1200, cwd=own, env=environ)
