@@ -19,7 +19,7 @@ CHECKS = int(os.environ.get("STEELYARD_ISOLATION_CHECKS", "75"))
 SEARCHES = 25
 """Searches in one world."""
 VECTORS_ESCAPE = {key: {"vector", "graph"} for key in ("soleri:shipped", "soleri:newest")}
-VECTORS_ESCAPE |= {"cortex_mem:shipped": {"l0", "l1", "l2", "unindexed"}}
+VECTORS_ESCAPE |= {f"cortex_mem:{profile}": {"l0", "l1", "l2", "unindexed"} for profile in ("shipped", "newest")}
 """Systems and their retrievers that know neither filters nor windows, as recorded of the real programs."""
 WORDS = ("heron", "reed", "marsh", "newt", "pond")
 TAGS = ("a", "b", "c")

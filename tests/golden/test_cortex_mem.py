@@ -40,7 +40,7 @@ from steelyard.systems.cortex_mem import (
     DIMENSIONS,
     DOCUMENTED,
     SHIPPED,
-    THRESHOLDS,
+    TABLES,
     directory_of,
     intent_of,
     is_entity,
@@ -124,7 +124,7 @@ def test_a_search_of_the_table_goes_as_it_says(row):
 
 def intent(query):
     name = intent_of(query).name
-    return [name, THRESHOLDS[name]]
+    return [name, TABLES["documented"]["steps"][name][0]]
 
 
 def written(parts):

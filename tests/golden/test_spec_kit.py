@@ -26,6 +26,7 @@ from steelyard.stores.postings import ScopedPostings
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import DOCUMENTED
+from steelyard.systems.spec_kit.enhancement import enhanced
 from steelyard.systems.spec_kit.words import INTENTS, STOP_WORDS, intent, intent_shipped, tokens_documented
 from steelyard.table.join import join
 
@@ -207,6 +208,8 @@ class TestSearch:
         assert asked.text == "seach jwt"
         assert asked.matched.startswith("search jwt")
         assert "Full Text Search" in searcher(vault).search("fts").query.matched
+        assert enhanced("Databasse js").endswith(" JavaScript ECMAScript database")
+        assert [enhanced(word) for word in ("functions", "is", "index")] == ["functions", "is", "index"]
 
 
 class Stub:

@@ -47,7 +47,7 @@ class Stub:
 class Fixture:
     def __init__(self, folder):
         recorded = recording(folder, "cortex")
-        self.recorded = recorded["seed_version"]
+        self.recorded, self.newest = recorded["seed_version"], recorded["newest"]
         self.shown = {}  # (directory or file, layer) -> the uri that the store returns for it
         self.vault = self.filled(recorded["data"])
 
@@ -80,7 +80,7 @@ def intents(fixture):
         ours = (
             cortex_mem.intent_shipped(query),
             cortex_mem.is_entity(query),
-            cortex_mem.SHIPPED_THRESHOLDS[cortex_mem.classify_shipped(query).name],
+            cortex_mem.TABLES["shipped"]["steps"][cortex_mem.classify_shipped(query).name][0],
         )
         yield repr(query), same((intent.lower(), entity, threshold), ours)
 
@@ -153,3 +153,23 @@ def tied(expected, ours):
         elif score > expected[-1][1] + SINGLE:
             return differs(f"{uri} is not among those of {score}")
     return verdict
+
+
+def newest_runs(fixture):
+    """Where all layers were searched, of files alone: the bonus of a directory reads the layer that was found."""
+    moved = {shown for (uri, _), shown in fixture.shown.items() if shown.endswith(".md") and shown != uri}
+    for at, run in enumerate(fixture.newest["runs"]):
+        options = SearchOptions(run["limit"], run["threshold"], run["scope"] or "")
+        with CortexMem(fixture.vault, RULE, profile="newest") as memory:
+            search = memory.layered_semantic_search if run["mode"] == "layered" else memory.semantic_search
+            found = [(hit.uri, hit.score, "") for hit in search(run["query"], options)]
+        every, read = run["store_calls"][-1][0] == "any", run["store_calls"][-1][3]
+        expected = [[*row, ""] for row in run["results"]]
+        if every:
+            expected, found = ([row for row in rows if row[0].endswith(".md")] for rows in (expected, found))
+        verdict = tied(expected, found)
+        if every and read == 3 * run["limit"]:
+            verdict = "left out: only the first 30 rows of all layers get a bonus there", 0.0
+        elif every and not moved.isdisjoint(uri for uri, *_ in expected):
+            verdict = "left out: the vector of a file has the id of its directory there", 0.0
+        yield f"{at} {run['mode']} {run['query'][:40]!r}", verdict

@@ -25,6 +25,7 @@ SYSTEMS = {
     ("moltnet", "shipped"): ("moltnet_text", "moltnet"),
     ("moltnet", "newest"): ("moltnet",),
     ("cortex_mem", "shipped"): ("cortex",),
+    ("cortex_mem", "newest"): ("cortex",),
     ("spec_kit", "both"): ("speckit_text", "speckit"),
     ("soleri", "shipped"): ("soleri",),
     ("soleri", "newest"): ("soleri",),

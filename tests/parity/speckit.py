@@ -13,7 +13,7 @@ from verdicts import SINGLE, Rule, close, differs, found, near, same
 from steelyard.base.errors import RerankError
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.extensions.rerank import CachedReranker, GuardedReranker
-from steelyard.finish import Cut, Document, Rerank, finish
+from steelyard.finish import Cut, Document, Rerank, Rescore, finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import DAY, Entry, fsrs
@@ -23,7 +23,7 @@ from steelyard.signals.formulas import DOCUMENT_TYPES, TIERS
 from steelyard.signals.reviews import GRADES, difficulty_after, stability_after
 from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
-from steelyard.systems.spec_kit import INTENT_WEIGHTS, SHIPPED
+from steelyard.systems.spec_kit import SHIPPED
 from steelyard.table.join import join
 from steelyard.table.signal_table import RERANK
 
@@ -121,8 +121,9 @@ def list_of(rows):
 
 
 def intent_weights(fixture):
+    (sorting,) = [stage.strategy for stage in SHIPPED.searching.finish(20) if isinstance(stage, Rescore)]
     for name, own in fixture.shipped["intent"]["weights"].items():
-        yield name, same((own["recency"], own["importance"], own["similarity"]), INTENT_WEIGHTS[name])
+        yield name, same((own["recency"], own["importance"], own["similarity"]), dict(sorting.cases)[name].weights)
 
 
 class Stub:

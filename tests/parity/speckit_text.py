@@ -10,7 +10,7 @@ from steelyard.memory.entry import Entry
 from steelyard.retrievers.keywords import Bm25Index
 from steelyard.stores.postings import ScopedPostings
 from steelyard.stores.sqlite import Vault
-from steelyard.systems.spec_kit import words as tokens
+from steelyard.systems.spec_kit import enhancement, words as tokens
 
 ARCHIVED = "archived"
 
@@ -169,11 +169,11 @@ def keywords(fixture):
 
 def fuzzy(fixture):
     recorded = fixture.js["fuzzy"]
-    yield "acronyms", same({k: list(v) for k, v in tokens.ACRONYMS.items()}, recorded["acronyms"])
-    yield "typos", same(recorded["typos"], tokens.TYPOS)
+    yield "acronyms", same({k: list(v) for k, v in enhancement.ACRONYMS.items()}, recorded["acronyms"])
+    yield "typos", same(recorded["typos"], enhancement.TYPOS)
     for query, expected, *_ in recorded["expand"]:
-        yield f"expansion of {query!r}", same(expected, tokens.expand(query))
+        yield f"expansion of {query!r}", same(expected, enhancement.expand(query))
     for query, expected in (*recorded["typo"], *BLANKS):
-        yield f"typos of {query!r}", same(expected, tokens.correct(query))
+        yield f"typos of {query!r}", same(expected, enhancement.correct(query))
     for term, expected in recorded["fuzzy_acronym"]:
-        yield f"acronyms like {term!r}", same(expected, tokens.acronyms_like(term))
+        yield f"acronyms like {term!r}", same(expected, enhancement.acronyms_like(term))

@@ -147,9 +147,10 @@ class Mmr(Stage):
     """Maximal marginal relevance among the first `top` places (Carbonell and Goldstein, SIGIR 1998).
 
     The next entry is the one with the most ``lambda * relevance - (1 - lambda) * nearest``, the first of equals.
-    Relevance is its score, scaled to 0..1 over these places (1 where all are equal); nearest is its largest cosine
-    with an entry already chosen, 0 for the first one and for entries without a vector. Scores become these values;
-    the places behind follow in their order, under their own scores. ConfigError for a table without vectors.
+    Relevance is its score, scaled to 0..1 over these places (1 where all are equal) unless `scaled` is 0; nearest
+    is its largest cosine with an entry already chosen, 0 for the first one and for entries without a vector.
+    Scores become these values; the places behind follow in their order, under their own scores. ConfigError for a
+    table without vectors.
     """
 
     RESCORES: ClassVar[bool] = True
@@ -157,6 +158,7 @@ class Mmr(Stage):
     top: int = opt(low=1, high=MOST_COMPARED, integer=True, bare=True)
     lambda_mult: float = opt(0.5, low=0, high=1, quiet=True)
     """What relevance counts, from 0, nothing, to 1, everything; 0.5 and its name are LangChain's."""
+    scaled: int = opt(1, low=0, high=1, integer=True, quiet=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         row, score = ranking.row.copy(), ranking.score.copy()
@@ -176,6 +178,7 @@ class Mmr(Stage):
         vectors = table.vectors[table.entry[rows]]
         spread = np.ptp(scores) if len(scores) else 0.0
         relevance = (scores - scores.min()) / spread if spread > 0 else np.ones(len(scores))
+        relevance = relevance if self.scaled else scores
         near, left = np.zeros(len(rows)), np.ones(len(rows), dtype=bool)
         order, gaps = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows))
         for place in range(len(rows)):

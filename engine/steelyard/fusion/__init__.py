@@ -79,9 +79,9 @@ def replaced(expr: Expr, instead: Mapping[str, str]) -> Expr:
     return expr.with_children([replaced(child, instead) for child in expr.children])
 
 
-def all_variants(expr: Expr) -> Iterator[Expr]:
-    """Iterate over every combination of the variants of an expression and of the expressions in it."""
-    options = [list(all_variants(child)) for child in expr.children]
+def all_variants(expr: Expr, most: int | None = None) -> Iterator[Expr]:
+    """Iterate over combinations of the variants of an expression and of those in it, at most `most` of each."""
+    options = [list(itertools.islice(all_variants(child, most), most)) for child in expr.children]
     for children in itertools.product(*options):
         yield from expr.with_children(children).variants()
 

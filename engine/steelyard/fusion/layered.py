@@ -87,8 +87,10 @@ class Layered(WeightedTerms):
     drops scores below the step at which the first layer passed, and none of the full search. `lacking` is
     what a missing layer counts. ``zero``: nothing. ``file``: 0.8 of the first in place of the second, nothing in
     place of the last, and what is no file is not ranked. ``estimate``: as ``file``, with 0.4 of the first and 0.6
-    of the second in place of the last, for an entry that is its own directory. `depths` are how many places of
-    the first layer each step looks at. With ``scope=gate`` only the first layer obeys the query's filters.
+    of the second in place of the last, for an entry that is its own directory; ``estimate_score``: for every file,
+    these are its whole score. `depths` are how many places of the first layer each step looks at. With
+    ``scope=gate`` only the first layer obeys the query's filters. `lift`, for ``then=best``, is added to each
+    layer's similarity after the cut.
     """
 
     shown_as: ClassVar[str] = "layered"
@@ -99,9 +101,10 @@ class Layered(WeightedTerms):
     relax: tuple[float, ...] = opt((0.4, 0.3), kind="numbers")
     cut: float | str | None = opt(None, low=NO_GATE, words=(STEP,))
     depths: tuple[int, ...] = opt((), kind="numbers", low=1, integer=True, quiet=True)
-    lacking: str = opt("zero", kind="word", words=("zero", "file", "estimate"), quiet=True)
+    lacking: str = opt("zero", kind="word", words=("zero", "file", "estimate", "estimate_score"), quiet=True)
     then: str = opt("last", kind="word", words=("last", "best"), quiet=True)
     scope: str = opt("all", kind="word", words=("all", "gate"), quiet=True)
+    lift: tuple[float, ...] = opt((), kind="numbers", quiet=True)
 
     @property
     def absolute(self) -> bool:
@@ -119,6 +122,8 @@ class Layered(WeightedTerms):
             yield "layered inside layered; name the layers l0, l1, l2 in one"
         if self.lacking != "zero" and len(self.terms) != 3:
             yield f"layered: lacking={self.lacking} needs three layers; name l0, l1 and l2"
+        if self.lift and (self.then != "best" or len(self.lift) != len(self.terms)):
+            yield "layered: lift is one number for each layer of then=best; write both, or neither"
         if self.depths and not isinstance(self.terms[0].expr, Signal):
             yield "layered: depths are places in the list of one signal; name one as the first layer"
 
@@ -191,9 +196,12 @@ class Layered(WeightedTerms):
         ranked = gated & counted & near & within
         layers = Branch(ranked, filled, self.weights, "layers, coarse to fine", floor=floor)
         # A query of which nothing passes any step searches one layer of everything, and has no step to cut at.
+        floor = None if self.cut == STEP else floor
+        if self.lift:
+            own, floor = [_lifted(*pair, up, floor) for pair, up in zip(own, self.lift, strict=True)], None
         column, present = own[-1] if self.then == "last" else _best(own)
         everything = present & (step == LAST)[table.query] & within
-        why, floor = f"{self.then} layer alone", None if self.cut == STEP else floor
+        why = f"{self.then} layer alone"
         alone = Branch(everything, (_zeros(column, present),), (1.0,), why, floor=floor)
         return Plan(len(table), (layers, alone)), gated, near, step, cut
 
@@ -242,11 +250,19 @@ class Layered(WeightedTerms):
                 files = ~np.isnan(table.columns[FILES])
                 counted |= files & (table.parent == np.arange(len(table))) if self.lacking == "estimate" else files
             estimate, formula = np.zeros(len(table)), "0"
-            if self.lacking == "estimate":
-                estimate = OF_LAYERS[0] * abstract.values + OF_LAYERS[1] * overview.values
-                formula = f"{OF_LAYERS[0]} * {abstract.label} + {OF_LAYERS[1]} * {overview.label}"
+            if self.lacking.startswith("estimate"):
+                first, second = self._of_layers()
+                estimate = first * abstract.values + second * overview.values
+                formula = f"{number_text(first)} * {abstract.label} + {number_text(second)} * {overview.label}"
             filled = [abstract, overview, _instead((details, indexed), estimate, formula)]
         return tuple(filled), counted
+
+    def _of_layers(self) -> tuple[float, float]:
+        """What abstract and overview are worth in place of details; of a score, without what they add anyway."""
+        whole, (*coarse, last) = self.lacking == "estimate_score", self.weights
+        parts = zip(OF_LAYERS, coarse, strict=True)
+        first, second = ((part - weight) / last for part, weight in parts) if whole and last else OF_LAYERS
+        return first, second
 
 
 def progress(strategy: Expr, table: SignalTable) -> Progress | None:
@@ -297,6 +313,12 @@ def _instead(pair: tuple[Column, Bools], values: Floats, formula: str) -> Column
         return replace(column, values=merged)
     inputs = {column.label: np.where(present, merged, np.nan)}
     return Column(column.label, merged, f"{column.formula}, else {formula}", inputs)
+
+
+def _lifted(column: Column, present: Bools, up: float, floor: Floats | None) -> tuple[Column, Bools]:
+    """A layer with what is added to it, where it reaches the floor without."""
+    reaches = present if floor is None else present & (column.values >= floor)
+    return replace(column, values=column.values + up, formula=f"{column.formula} + {number_text(up)}"), reaches
 
 
 def _best(pairs: ListColumns) -> tuple[Column, Bools]:

@@ -310,13 +310,17 @@ class CombMed(NormalizedSum):
             yield f"{self.keyword} takes no weights; drop them, or use comb_sum"
 
     def _finished(self, branch: Branch, lists: ListColumns) -> Branch:
-        """One column, which combines the lists that contain each row."""
+        """One column, which combines the lists that contain each row; a row that none does is not ranked.
+
+        There are such rows where a list's own scale follows the rows that are scaled, as below a gate.
+        """
         pairs = zip(branch.columns, lists, strict=True)
         parts = tuple(replace(one, values=np.where(held, one.values, np.nan)) for one, (_, held) in pairs)
-        values = np.where(branch.rows, COMBINED[self.combine](np.array([part.values for part in parts])), 0.0)
+        rows = branch.rows & np.any([held for _, held in lists], axis=0)
+        values = np.where(rows, COMBINED[self.combine](np.array([part.values for part in parts])), 0.0)
         formula = f"{self.combine} over the lists that hold it"
         column = Column(str(self), values, formula, parts=parts, combine=self.combine)
-        return replace(branch, columns=(column,), weights=(1.0,))
+        return replace(branch, rows=rows, columns=(column,), weights=(1.0,))
 
 
 class CombMax(CombMed):

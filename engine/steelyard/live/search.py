@@ -154,8 +154,9 @@ class Searcher:
         if not intent:
             intent, sure, _ = reading.classify(query.text)
         embedded = query.rewritten
-        if embedded is None and self._rewriter is not None:
-            embedded = self._rewriter(query.text)
+        free = all(one.recipe is None for one in self._sources.embedders)  # else queries were recorded as asked
+        if embedded is None and (rewriter := self._rewriter or (reading.embeds if free else None)):
+            embedded = rewriter(query.text)
         return replace(self._timed(query), matched=text, intent=intent, confidence=sure, rewritten=embedded)
 
     def _timed(self, query: Query) -> Query:

@@ -348,8 +348,8 @@ def identity(config: SearchConfig) -> dict[str, object]:
     """Return how a configuration's retrievers find their lists, as JSON values for a recording's fingerprint.
 
     Configurations of which it is the same can share a recording. Depths are not part of it: a replay cuts the
-    lists. The parameters of a retriever are stored under its name, including those at their defaults. Raises
-    ConfigError for a parameter out of range.
+    lists. The parameters of a retriever are stored under its name, those at their defaults included but for the
+    quiet ones. Raises ConfigError for a parameter out of range.
     """
     reading, retrievers = find_system(config.name).reading, config.retrievers
     used = config.effective.signals
@@ -359,7 +359,7 @@ def identity(config: SearchConfig) -> dict[str, object]:
         **reading.identity(),
         "embedded": reading.recipe,
         "rewritten": reading.rewrite.__name__ if config.rewrite and reading.rewrite != unchanged else "as_asked",
-        **{name: kind.values(retrievers[name]) for name, kind in kinds.items() if kind.parameters},
+        **{name: kind.recorded(retrievers[name]) for name, kind in kinds.items() if kind.parameters},
         "field_weights": {name: dict(settings.field_weights) for name, settings in retrievers.items()},
         "filters": {name: settings.filters for name, settings in retrievers.items()},
         "after": {name: list(starts[name]) for name, kind in kinds.items() if kind.after},

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from steelyard.node import Registry
 from steelyard.retrievers import graph, keywords, tsearch, vector
-from steelyard.retrievers.housekeeping import HOUSEKEEPING
+from steelyard.retrievers.heuristics import HOUSEKEEPING, URI_BONUS
 from steelyard.retrievers.kinds import Kind, RetrieverKind, ScorerKind
 
 RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
@@ -21,7 +21,10 @@ RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
 SCORER_KINDS: Registry[ScorerKind] = Registry(
     "scorer",
     "name",
-    (keywords.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, keywords.TERMS, vector.INSIDE, HOUSEKEEPING),
+    (
+        *(keywords.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, keywords.TERMS, vector.INSIDE),
+        *(HOUSEKEEPING, URI_BONUS),
+    ),
 )
 
 

@@ -166,6 +166,15 @@ class RetrieverKind(Kind):
             raise ConfigError(f"unknown parameter {quote(unknown[0])} of {self.name}{remedy}")
         return {name: parameter.checked(given.get(name, parameter.default)) for name, parameter in known.items()}
 
+    def recorded(self, settings: RetrieverConfig) -> dict[str, Any]:
+        """Return the values as a recording's fingerprint has them, without those in `quiet`."""
+        return {name: value for name, value in self.values(settings).items() if value != self.quiet.get(name, ...)}
+
+    @property
+    def quiet(self) -> dict[str, Any]:
+        """The defaults that fingerprints leave out: of parameters younger than recordings that people keep."""
+        return {parameter.name: parameter.default for parameter in self.parameters if parameter.quiet}
+
 
 def words_or(text: str) -> str:
     """Join the words of a query by OR, without stop words unless the query has no other words.
@@ -206,6 +215,8 @@ class Reading:
     """The intents that a query may name; none where nothing classifies, and any word may choose a strategy."""
     rewrite: Callable[[str], str] = unchanged
     """The text that keywords match; what is embedded is the text as asked."""
+    embeds: Callable[[str], str] | None = None
+    """The text that is embedded where nothing else rewrites it; None for the text as asked."""
     valid_words: bool = False
     """Whether TF-IDF counts only the entries that are valid at the query's clock."""
     corpus: Filters = EVERYTHING
@@ -219,7 +230,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         words, counted = self.words, self.bm25_words
-        read = (words.text, words.split, counted.text, counted.split)
+        read = (words.text, words.split, counted.text, counted.split, self.embeds or unchanged)
         for function in (self.match, self.match_memory, self.classify, self.rewrite, self.directory, *read):
             if not isinstance(function, Analysis) and getattr(function, "__name__", "<lambda>") == "<lambda>":
                 raise ConfigError(
@@ -244,4 +255,5 @@ class Reading:
             "directory": self.directory.__name__,
             "classified": self.classify.__name__,
             "bm25_words": [*counted.named, counted.least, counted.corpus_wide],
+            **({"embeds": self.embeds.__name__} if self.embeds else {}),
         }

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import resources
 
 import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.fields import END_OF_TIME, FIRST_TIME
-from steelyard.base.files import STRICT_JSON
+from steelyard.base.files import data
 from steelyard.grammar import Duration
 from steelyard.memory.entry import DAY, fsrs
 from steelyard.node import Option
@@ -145,8 +144,8 @@ def created(table: SignalTable) -> SignalValues:
     return SignalValues(values, "creation among the years 1 to 9999", {"days from 1970": stated / 86_400})
 
 
-TABLES = STRICT_JSON.decode(resources.files(__package__).joinpath("tables.json").read_text("utf-8"))
-"""The numbers of system-spec-kit, from its code; null is without end."""
+TABLES = data(__package__, "tables.json")
+"""The numbers of system-spec-kit, from its code, null is without end; and the dates that recency reads."""
 HALF_LIVES = {name: np.inf if days is None else days for name, days in TABLES["half_life_days"].items()}
 """Days in which a memory of each of the nine types fades to a half. Source: the code of system-spec-kit."""
 
@@ -194,8 +193,8 @@ def popularity(table: SignalTable) -> SignalValues:
     return SignalValues(values, "0.6 * min(1, log2(uses + 1) / 5) + 0.4 * max(0, 1 - days / 90)", {"uses": uses})
 
 
-SINCE = {"update": ("updated_at", "created_at"), "access": ("last_accessed_at", "created_at"), "never": ()}
-"""What age is counted from: the last update, the last access, or nothing in a system that reads no dates."""
+SINCE: dict[str, list[str]] = TABLES["recency_since"]
+"""What age is counted from: the last update, the last access, creation, or nothing in a system without dates."""
 
 
 @partial(
@@ -203,26 +202,31 @@ SINCE = {"update": ("updated_at", "created_at"), "access": ("last_accessed_at", 
     options={
         "half_life": Option("half_life", Duration(365, "d"), kind="span", tried=(Duration(90, "d"),)),
         "since": Option("since", "update", kind="word", words=tuple(SINCE), quiet=True),
+        "curve": Option("curve", "exponential", kind="word", words=("exponential", "hyperbolic"), quiet=True),
     },
     reads="dates",
 )
-def recency(table: SignalTable, half_life: Duration, since: str) -> SignalValues:
-    """Score ``exp(-ln 2 * age / half_life)``, between 0 and 1.
+def recency(table: SignalTable, half_life: Duration, since: str, curve: str) -> SignalValues:
+    """Score ``exp(-ln 2 * age / half_life)``, or ``1 / (1 + age / half_life)`` of the curve hyperbolic, in 0..1.
 
     Age is counted from the last update or access, else from creation, as `since` says; with ``never``, and without
     a date or with one after the clock, an entry counts as new: 1.0. Sources: Soleri's document, temporal decay;
     MoltNet's 0.99^hours since the last access is a half-life of 68.97 hours.
 
-    Unless age is counted since the last access, an entry with a `valid_until` is scored by its validity
-    window instead: 1.0 while more than a quarter of the window remains, then linearly down to 0 at its end
+    Unless age is counted since the last access or creation, an entry with a `valid_until` is scored by its
+    validity window instead: 1.0 while more than a quarter of it remains, then linearly down to 0 at its end
     (Soleri's document). The window opens at `valid_from`, else at creation; an empty window counts as full.
     """
     clock = table.query_facts.numbers["clock"][table.query]
     age = np.maximum(np.nan_to_num(clock - _first(table, *SINCE[since])), 0.0)
-    values = np.exp(-np.log(2.0) * age / half_life.seconds)
-    formula = f"exp(-ln 2 * age in days / half-life {half_life.amount:.4g}{half_life.unit})"
+    span = f"half-life {half_life.amount:.4g}{half_life.unit}"
+    if curve == "hyperbolic":
+        values, formula = 1.0 / (1.0 + age / half_life.seconds), f"1 / (1 + age in days / {span})"
+    else:
+        values = np.exp(-np.log(2.0) * age / half_life.seconds)
+        formula = f"exp(-ln 2 * age in days / {span})"
     inputs = {"age in days": age / DAY}
-    if since != "access" and not np.isnan(table.entry_facts.numbers["valid_until"]).all():
+    if since not in ("access", "creation") and not np.isnan(table.entry_facts.numbers["valid_until"]).all():
         opened = _first(table, "valid_from", *(() if since == "never" else ("created_at",)))
         closes = table.fact("valid_until")
         width = closes - np.where(np.isnan(opened), clock, opened)

@@ -11,31 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, quote
 from steelyard.base.fields import TIME_FIELDS, format_time
-from steelyard.base.files import STRICT_JSON
+from steelyard.base.files import data
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut, Stage, parse_stages
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.query import Filters, is_blank
-from steelyard.memory.text import CONTENT
+from steelyard.memory.query import Filters, is_blank, unchanged
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.retrievers.kinds import Reading, RetrieverConfig
 from steelyard.stores.base import COSINE, KeywordIndex
 from steelyard.stores.federation import FederationRule
+from steelyard.stores.postings import TokenSettings
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
 
-OWN_INDEX = KeywordIndex("content", CONTENT, "steelyard")
-"""The full-text index of systems whose documents prescribe none."""
 SNIPPET = 120
 """How many characters of a text a scan shows."""
 SEMANTIC = ("always", "auto", "never")
 """When a search may use vectors: always, only if the model is loaded (auto), or never."""
 
 
-_HERE = resources.files("steelyard.systems")
-WORD_LISTS: dict[str, str] = STRICT_JSON.decode(_HERE.joinpath("stop_words.json").read_text("utf-8"))
+WORD_LISTS: dict[str, str] = data(__package__, "stop_words.json")
 """The stop words of systems that have their own."""
 
 
@@ -225,16 +222,17 @@ class System:
 def generations(name: str, module: Mapping[str, Any]) -> tuple[System, ...]:
     """The profiles of a system in the order of its page: what a table does not say it has from the one before it.
 
-    ``@word`` on the page is what the module calls so.
+    ``@word`` on the page is what the module calls so, or `unchanged`, or None.
     """
-    page = _HERE.joinpath(f"{name}.toml").read_text("utf-8")
+    module = {"None": None, "unchanged": unchanged} | dict(module)
+    page = resources.files(__package__ or "").joinpath(f"{name}.toml").read_text("utf-8")
     systems, known = list[System](), {part: dict[str, Any]() for part in ("", *_PARTS)}
     for profile, table in tomllib.loads(page).items():
         for part in _PARTS:
             known[part] |= _told(table.pop(part, {}), module)
         known[""] |= _told(table, module)
         parts = {part: made(**known[part]) for part, made in _PARTS.items()}
-        systems.append(System(name=name, profile=profile, **parts, **known[""]))
+        systems.append(System(**{"name": name, "profile": profile} | parts | known[""]))
     return tuple(systems)
 
 
@@ -249,11 +247,19 @@ def _told(table: Mapping[str, Any], module: Mapping[str, Any]) -> dict[str, Any]
     return {name: _READ.get(name, lambda made: made)(value(told)) for name, told in table.items()}
 
 
-_PARTS: dict[str, Any] = {"reading": Reading, "searching": SearchSettings, "showing": ResultForms}
+def _searching(**told: Any) -> SearchSettings:  # noqa: ANN401 -- any value of TOML
+    usual = {"strategy": told["ask"](None, 10, False)[0]} if "ask" in told else {}
+    return SearchSettings(**usual | told)
+
+
+_PARTS: dict[str, Any] = {"reading": Reading, "searching": _searching, "showing": ResultForms}
 _READ: dict[str, Callable[[Any], Any]] = {
     "strategy": parse_strategy,
     "keywords_only": parse_strategy,
     "corpus": Filters.of,
+    "hidden": lambda told: {name: Filters.of(rule) for name, rule in told.items()},
+    "bm25_words": lambda told: TokenSettings(**told),
+    "dispensable": frozenset,
     "index": lambda told: KeywordIndex(**told) if isinstance(told, dict) else told,
     "federation": lambda told: FederationRule(**told),
     "depth": lambda told: lambda limit: max(told[0] * limit, told[1]),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from steelyard.finish import AtLeast, Cut, Files, Stage
+from steelyard.base.files import data
+from steelyard.finish import AtLeast, Cut, Stage, parse_stages
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Intent
-from steelyard.retrievers.kinds import Reading
-from steelyard.systems.base import OWN_INDEX, ResultForms, SearchSettings, System
+from steelyard.retrievers.heuristics import entities, keywords
+from steelyard.systems.base import generations
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
@@ -51,31 +52,18 @@ def timeline_of(uri: str) -> str:
 
 GENERAL, ENTITY = "general", "entity"
 """What no rule fits; and the name of a thing, for which the shipped program tests first."""
-THRESHOLDS = {"factual": 0.4, "search": 0.5, "relational": 0.5, "temporal": 0.5, GENERAL: 0.5}
-"""The document's table."""
-SHIPPED_THRESHOLDS = dict.fromkeys((ENTITY, *THRESHOLDS), 0.4) | {"temporal": 0.45, GENERAL: 0.5}
-"""The real program's."""
-_RULES = {
-    "factual": r"^(what is|what's|when did|who is|how to|define)\b",
-    "search": r"^(find|look for|search|show me|list)\b",
-    "relational": r"\bhow (is|are) .+ (related|connected) (to|with)\b"
-    r"|\b(vs|versus|compared to|difference between|related to|connected with)\b",
-    "temporal": r"\b(when|recent|latest|yesterday|last|ago)\b",
-}
-"""The examples of the table, in its order; the words of the real program fill it up, as whole words."""
-_RULES_SHIPPED = {
-    "temporal": "when|recent|latest|yesterday|last|ago",
-    "factual": "^(what is|who is|how to|define)",
-    "relational": " vs | versus |compared to|difference between|related to|connected with",
-    "search": "^(find|search|show me|list)",
-}
-"""The real program looks for temporal words first, and also inside other words."""
-_QUESTION_WORDS = frozenset("what when where who why how is are do does".split())  # noqa: SIM905 -- reads better
+TABLES: dict[str, Any] = data(__package__, "cortex_mem.json")
+"""The rules of each profile: the document's examples, filled up by the words of the real program as whole words;
+the real program's, which looks for temporal words first, and also inside other words; and the newest program's
+(0bbcdb1), with the words that it adds to a query. Beside them thresholds, with those of retries that can find
+anything, the weights of layers, the least score of a result, strategies and stages."""
+_QUESTION_WORDS = frozenset(TABLES["shipped"]["question_words"])
 _CJK = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]{2,4}")
 
 
-def _first(rules: Mapping[str, str], text: str) -> str:
-    """The first intent whose rule fits."""
+def _first(profile: str, text: str) -> str:
+    """The first intent of a profile whose rule fits."""
+    rules: dict[str, str] = TABLES[profile]["rules"]
     return next((intent for intent, rule in rules.items() if re.search(rule, text)), GENERAL)
 
 
@@ -85,12 +73,12 @@ def intent_of(text: str) -> Intent:
     >>> [intent_of(q).name for q in ("When did we deploy?", "Look for tokens", "last week's notes", "user's key")]
     ['factual', 'search', 'temporal', 'general']
     """
-    return Intent(_first(_RULES, text.lower().strip()))
+    return Intent(_first("documented", text.lower().strip()))
 
 
 def intent_shipped(text: str) -> str:
     """The intent of the real program."""
-    return _first(_RULES_SHIPPED, text.lower())
+    return _first("shipped", text.lower())
 
 
 def is_entity(text: str) -> bool:
@@ -111,64 +99,61 @@ def classify_shipped(text: str) -> Intent:
     return Intent(ENTITY if is_entity(text) else intent_shipped(text))
 
 
+def intent_newest(text: str) -> Intent:
+    """The intent that the newest program gives a query without a language model, by words inside other words, too.
+
+    >>> [intent_newest(q).name for q in ("What is the time?", "Who is Ada", "sort lists", "deploy steps")]
+    ['temporal', 'entity_lookup', 'search', 'factual']
+    """
+    return Intent(_first("newest", text.lower()))
+
+
+def rewritten_newest(text: str) -> str:
+    """What the newest program embeds without a language model: the query among its names, keywords and more.
+
+    >>> rewritten_newest("deploy steps for Ada")
+    'Ada ada context deploy deploy steps for Ada details fact for steps'
+    """
+    added = TABLES["newest"]["added_words"][intent_newest(text).name]
+    return " ".join(sorted({text, *entities(text), *keywords(text)[:6], *added}))[:LONGEST_SNIPPET]
+
+
 # Strategies and stages
 
-RETRIEVERS = ("l0", "l1", "l2", "unindexed")
-LAYERS = "0.2*l0, 0.3*l1, 0.5*l2"
-FULL = parse_strategy("comb_max(l0, l1, l2, normalize=none)")
-"""Everything by its best layer: a direct search."""
-LEAST_COSINE = 0.5
-"""How similar the results of a direct search are at least, where nobody asks for another number."""
 
+def _search(profile: str, threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
+    """What a profile does for a threshold that is asked for, and in a direct search: everything by its best layer.
 
-def layered(threshold: float) -> str:
-    """The document's search from a threshold on: the steps of its ladder below that, then all details, uncut."""
-    steps = ", ".join(number_text(step) for step in (0.5, 0.4, 0.3) if step < threshold)
-    return f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{steps}], cut=step, lacking=file)"
+    The document's threshold gates abstracts and cuts what they find; the ladder goes on below it, for every intent
+    alike. A directory that only its own layers found is left out. In the programs intents decide which abstracts
+    are opened and the threshold cuts results alone, directories among them; one retry is before the best layer of
+    everything. The first search looks at three times the limit of abstracts, and the retry at five times.
 
-
-def layered_shipped(threshold: float, limit: int, cut: float) -> str:
-    """The real program's: a fixed cut, and one retry before the best layer of everything, whatever the scope.
-
-    The retry looks 0.3 below the start, or at 0.3. It looks at five times the limit of abstracts, and the first
-    search at three times.
+    The newest program adds a bonus by place and words after the cut, and its scope acts on all results. In its
+    last resort and direct search details count 0.08 more than they are similar, overviews 0.04 and abstracts 0.08
+    less.
     """
-    relaxed = number_text(0.3 if threshold <= 0.4 else round(threshold - 0.3, 10))
-    return (
-        f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{relaxed}], cut={number_text(cut)}, "
-        f"depths=[{3 * limit}, {5 * limit}], lacking=estimate, then=best, scope=gate)"
-    )
-
-
-def documented_search(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
-    """What the document says: thresholds by intent, or the one that is asked for, or a direct search.
-
-    An explicit threshold gates abstracts and cuts what they find; the ladder goes on below it. Results are files:
-    a directory that only its own layers found is left out.
-    """
-    if direct:
-        return FULL, (AtLeast(LEAST_COSINE if threshold is None else threshold), Cut(limit))
-    made = {GENERAL: threshold} if threshold is not None else THRESHOLDS
-    return _by_intent({intent: layered(value) for intent, value in made.items()}), (Files("none"), Cut(limit))
-
-
-def shipped_search(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
-    """What the program does: intents decide which abstracts are opened, the threshold cuts results alone.
-
-    It also returns directories, which its callers can open.
-    """
-    if direct:
-        return documented_search(threshold, limit, direct)
-    cut = LEAST_COSINE if threshold is None else threshold
-    made = {intent: layered_shipped(value, limit, cut) for intent, value in SHIPPED_THRESHOLDS.items()}
-    return _by_intent(made), (Cut(limit),)
-
-
-def _by_intent(made: dict[str, str]) -> Expr:
-    """The general strategy, and those of intents that differ from it."""
+    table, made = TABLES[profile], dict[str, str]()
+    cut, ladder = number_text(table["cut"] if threshold is None else threshold), table.get("asked", ())
+    texts = table["direct_stages" if direct else "stages"]
+    stages = parse_stages([text.format(limit=limit, cut=cut) for text in texts])
+    if direct and "direct" in table:
+        return parse_strategy(table["direct"]), stages
+    all_steps: dict[str, list[float]] = table["steps"]
+    if threshold is not None and ladder:
+        all_steps = {GENERAL: [threshold, *(step for step in ladder if step < threshold)]}
+    for intent, steps in all_steps.items():
+        weights = table["weights"].get(intent, table["weights"][GENERAL])
+        layers = ", ".join(f"{number_text(weight)}*l{i}" for i, weight in enumerate(weights))
+        first, *again = map(number_text, [2.0] if direct else steps)  # no cosine reaches 2
+        known = {"layers": layers, "first": first, "again": ", ".join(again), "cut": cut}
+        made[intent] = table["search"].format(**known, near=3 * limit, far=5 * limit)
     others = [f", {intent}={text}" for intent, text in made.items() if text != made[GENERAL]]
-    return parse_strategy(f"by_intent(default={made[GENERAL]}{''.join(others)})" if others else made[GENERAL])
+    searches = f"by_intent(default={made[GENERAL]}{''.join(others)})" if others else made[GENERAL]
+    return parse_strategy(table["whole"].format(search=searches)), stages
 
+
+SEARCHES = {profile: partial(_search, profile) for profile in TABLES}
 
 # How results are shown
 
@@ -255,9 +240,17 @@ def quoted(hit: Hit, result: SearchResult) -> dict[str, object]:
 
 def full_result(hit: Hit, result: SearchResult | None = None) -> dict[str, object]:
     """The result of the real program: with its content, and in answers a snippet that highlights nothing."""
+    return _with_snippet(hit, None if result is None else result.query.text)
+
+
+def newest_result(hit: Hit, result: SearchResult | None = None) -> dict[str, object]:
+    """The result of the newest program, whose snippet is around what it embedded."""
+    return _with_snippet(hit, None if result is None else result.query.embedded)
+
+
+def _with_snippet(hit: Hit, asked: str | None) -> dict[str, object]:
     text = content(hit.entry)
-    quoted = {"snippet": snippet_shipped(text, result.query.text)} if result is not None else {}
-    return scan(hit) | {"content": text} | quoted
+    return scan(hit) | {"content": text} | ({} if asked is None else {"snippet": snippet_shipped(text, asked)})
 
 
 @dataclass(frozen=True)
@@ -301,38 +294,4 @@ def shipped_rows_with_snippets(result: SearchResult, content: bool) -> list[dict
     return [row.to_json() | {"snippet": beginning(row.text), "content": row.text} for row in rows(result)]
 
 
-DOCUMENTED = System(
-    name="cortex_mem",
-    reading=Reading(
-        index=OWN_INDEX,
-        recipe="{title}\n{text}",
-        directory=directory_of,
-        classify=intent_of,
-        intents=tuple(THRESHOLDS),
-    ),
-    searching=SearchSettings(
-        strategy=documented_search(None, 10, False)[0],
-        retrievers=RETRIEVERS,
-        depth=lambda limit: limit,
-        ask=documented_search,
-    ),
-    showing=ResultForms(scan, None, quoted, rows_with_snippets, content),
-)
-
-SHIPPED = replace(
-    DOCUMENTED,
-    profile="shipped",
-    reading=replace(
-        DOCUMENTED.reading,
-        directory=timeline_of,
-        classify=classify_shipped,
-        intents=tuple(SHIPPED_THRESHOLDS),
-    ),
-    searching=replace(
-        DOCUMENTED.searching,
-        strategy=shipped_search(None, 10, False)[0],
-        filters=dict.fromkeys(RETRIEVERS, "none"),
-        ask=shipped_search,
-    ),
-    showing=ResultForms(full_result, None, full_result, shipped_rows_with_snippets),
-)
+PROFILES = DOCUMENTED, SHIPPED, NEWEST = generations("cortex_mem", globals() | SEARCHES)

@@ -119,7 +119,7 @@ def shapes(strategy: Expr, most: int = MAX_SETTINGS) -> list[Expr]:
 
     Where there are more than `most` together, those that differ in a single parameter.
     """
-    together = list(itertools.islice(all_variants(strategy), most + 1))
+    together = list(itertools.islice(all_variants(strategy, most + 1), most + 1))
     return list(dict.fromkeys([strategy, *(together if len(together) <= most else near_variants(strategy))]))
 
 

@@ -263,14 +263,15 @@ _FIELDS = {"update": "updated_at", "access": "last_accessed_at"}
 
 def date_of(recency: Signal) -> str:
     """Return the field that age is counted from; Lost when there is none."""
-    since = str(recency.option("since"))
-    if since not in _FIELDS:
+    if (since := str(recency.option("since"))) not in _FIELDS:
         raise Loss(f"{recency} reads no date: only valid_until moves it, and a decay there runs from a date")
     return _FIELDS[since]
 
 
 def half_life_of(recency: Signal) -> float:
-    """Return the half-life in seconds."""
+    """Return the half-life in seconds; Lost where age halves by another curve, or counts from creation alone."""
+    if {"hyperbolic", "creation"} & {recency.option("curve"), recency.option("since")}:
+        raise Loss(f"{recency} is no exponential decay since an update or access, and a decay there is")
     return cast(Duration, recency.option("half_life")).seconds
 
 

@@ -60,7 +60,8 @@ def _flat(parts: Mapping[str, object]) -> dict[str, object]:
         if key in BY_RETRIEVER and isinstance(value, Mapping):
             flat |= {f"retrievers.{name}.{key}": setting for name, setting in value.items()}
         elif key in RETRIEVER_KINDS and isinstance(value, Mapping):
-            flat |= {f"retrievers.{key}.{name}": setting for name, setting in value.items()}
+            every = RETRIEVER_KINDS[key].quiet | dict(value)
+            flat |= {f"retrievers.{key}.{name}": setting for name, setting in every.items()}
         else:
             flat[key] = value
     return flat

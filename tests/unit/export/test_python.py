@@ -78,7 +78,7 @@ def expect_equal(cases, wanted):
     return np.mean([own == want for own, want in zip(found, wanted, strict=True)])
 
 
-@pytest.mark.parametrize("name", sorted(SYSTEMS))
+@pytest.mark.parametrize("name", sorted({*SYSTEMS} - {"spec_kit:newest"}))  # which has a stage that reads vectors
 def test_a_file_ranks_as_live_search_does(name, data):
     """In at most 60 lines, but for the eight strategies of one system and the six layered ones of another."""
     search = data.searcher(name, limit=10)
@@ -88,7 +88,7 @@ def test_a_file_ranks_as_live_search_does(name, data):
     cases = [(text, given(result.table, config, result.query.intent)) for result in results]
     wanted = [[(hit.entry.id, hit.score) for hit in result.hits] for result in results]
     assert any(wanted)
-    assert text.count("\n") <= (60 if name.endswith(("documented", "js")) else 80)
+    assert text.count("\n") <= {"shipped": 80, "newest": 120}.get(name.partition(":")[2], 60)
     assert expect_equal(cases, wanted) > (0.9 if "gated" in text else 0.999)  # numpy rounds exp() otherwise
 
 
@@ -100,7 +100,7 @@ def made(rng, dealt, kind, depth=3):
     return re.sub(r"{(\w+)}", lambda match: made(rng, dealt, match[1], depth), dealt[kind].pop())
 
 
-def random_case(rng, dealt):
+def random_case(rng, dealt, kind="fusions"):
     """A configuration, its file with what it is given, and the ranking of the engine.
 
     The table is of one query: lists without gaps, at any depth, and entries in directories.
@@ -108,7 +108,7 @@ def random_case(rng, dealt):
     deep = {name: int(rng.integers(1, 16)) for name in sorted(RETRIEVERS) if name[0] not in "lu"}  # no layers
     depths = {name: RetrieverConfig(deep.get(name)) for name in RETRIEVERS}
     stages = parse_stages([*rng.choice(WORDS["stages"], rng.integers(0, 3), replace=False).tolist(), "cut(9)"])
-    config = SearchConfig("plain", "documented", 9, parse_strategy(made(rng, dealt, "fusions")), depths, stages)
+    config = SearchConfig("plain", "documented", 9, parse_strategy(made(rng, dealt, kind)), depths, stages)
     table = random_table(rng, 1, 15, ties=bool(rng.random() < 0.7))
     for name, values in table.columns.items():
         if name in ("inside", "lexical", "terms"):
@@ -134,6 +134,8 @@ def test_random_strategies_rank_as_the_engine_does(count):
     rng, dealt = np.random.default_rng(56), {}
     configs, cases, wanted = zip(*(random_case(rng, dealt) for _ in range(count)), strict=True)
     assert {node.keyword for config in configs for node in config.strategy.walk()} >= FAMILIES.keys()
+    assert expect_equal(cases, wanted) > 0.97
+    _, cases, wanted = zip(*(random_case(rng, dealt, "newest") for _ in range(count)), strict=True)
     assert expect_equal(cases, wanted) > 0.97
 
 

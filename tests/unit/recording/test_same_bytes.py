@@ -30,7 +30,7 @@ from steelyard_eval.recording.replay import replay
 
 ROOT = Path(__file__).parents[3]
 SAMPLE = ROOT / "tests" / "data" / "made-by-8291822.tar.xz"
-NAMES = sorted(SYSTEMS)
+NAMES = sorted(name for name in SYSTEMS if not name.endswith(":newest"))
 
 
 def make(given, folder):

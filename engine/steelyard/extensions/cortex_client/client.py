@@ -121,6 +121,8 @@ class CortexMem:
         if self._shipped and is_blank(query):
             return []
         result = self.search(query, asked, layered=False)
+        if self._newest:
+            return [self._hit(hit, result, asked) for hit in result.hits]
         return [self._row(row, result, asked) for row in rows(result)]
 
     def layered_semantic_search(self, query: str, options: SearchOptions | None = None) -> list[MemoryHit]:
@@ -130,7 +132,7 @@ class CortexMem:
             return []
         result = self.search(query, asked)
         progress = result.progress
-        if self._shipped and progress is not None and progress.step[0] == LAST:
+        if self._shipped and not self._newest and progress is not None and progress.step[0] == LAST:
             return self.semantic_search(query, asked)  # the program's last resort, of the query as asked
         return [self._hit(hit, result, asked) for hit in result.hits]
 
@@ -149,7 +151,7 @@ class CortexMem:
     def search(self, query: str, options: SearchOptions, *, layered: bool = True) -> SearchResult:
         """The engine's own result, with its table, explanation, progress and times."""
         intent = "" if options.detect_intent else GENERAL
-        as_asked = query if self._shipped and not layered else None  # it rewrites for the layered search alone
+        as_asked = query if self._shipped and not (layered or self._newest) else None  # rewritten if layered
         asked = Query(query, filters=options.filters(), intent=intent, rewritten=as_asked)
         return self._searcher.with_config(self._config(options, layered)).search(asked)
 
@@ -171,7 +173,7 @@ class CortexMem:
         return self.system.config(options.limit, self._model, threshold=options.threshold, direct=not layered)
 
     def _hit(self, hit: Hit, found: SearchResult, options: SearchOptions) -> MemoryHit:
-        text, asked = content(hit.entry), found.query.text
+        text, asked = content(hit.entry), found.query.embedded if self._newest else found.query.text
         part = Snippet(snippet_shipped(text, asked)) if self._shipped else snippet(text, asked)
         return MemoryHit(uri_or_id(hit.entry), hit.score or 0.0, part, text if self._whole(options) else "")
 
@@ -182,7 +184,11 @@ class CortexMem:
 
     @property
     def _shipped(self) -> bool:
-        return self.system.profile == "shipped"
+        return self.system.profile in ("shipped", "newest")
+
+    @property
+    def _newest(self) -> bool:
+        return self.system.profile == "newest"
 
     def _whole(self, options: SearchOptions) -> bool:
         return options.include_content or self._shipped

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from steelyard.base.errors import ConfigError, quote
+from steelyard.base.files import data
 from steelyard.config import RerankConfig, SearchConfig
 from steelyard.finish import reranked
 from steelyard.fusion import parse_strategy
@@ -23,22 +24,9 @@ from steelyard.systems.spec_kit import FACTORS
 
 IMPORTED_KEY = "imported"
 """The key of the provenance under which the imported file is kept, so that an export gives it back."""
-PENALTY = {"threshold": 100, "minPenalty": 0.8, "maxPenalty": 1.0}
-DEFAULTS: dict[str, Any] = {
-    "_version": "1.8.0",
-    "maxTriggersPerMemory": 10,
-    "documentTypeMultipliers": DOCUMENT_TYPES,
-    "smartRanking": {"recencyWeight": 0.5, "accessWeight": 0.3, "relevanceWeight": 0.2},
-    "rrfFusion": {"k": 60, "convergenceBonus": 0.1, "graphWeightBoost": 1.5},
-    "crossEncoder": {
-        "maxCandidates": 20,
-        "p95ThresholdMs": 500,
-        "cacheTtlMs": 300000,
-        "cacheMaxSize": 1000,
-        "lengthPenalty": PENALTY,
-    },
-}
+DEFAULTS: dict[str, Any] = data(__package__, "defaults.json") | {"documentTypeMultipliers": DOCUMENT_TYPES}
 """The file of the program's version 1.8.0, without its comments."""
+PENALTY = DEFAULTS["crossEncoder"]["lengthPenalty"]
 EVERY_TYPE_ALIKE = dict.fromkeys(DOCUMENT_TYPES, 1.0)
 FORM = (
     "its file fuses vector, bm25 and graph by reciprocal rank, with k, a bonus that multiplies and a weight for "

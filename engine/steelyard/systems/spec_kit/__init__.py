@@ -1,7 +1,7 @@
 """system-spec-kit: three sources fused by reciprocal rank; intents, factors and re-ranking on top.
 
-`words` reads queries; this module shows results, resolves its environment variables, and puts its three profiles
-together.
+`words` reads queries, `enhancement` rewrites them; this module shows results, resolves environment variables, and
+puts its profiles together.
 """
 
 from __future__ import annotations
@@ -13,55 +13,39 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard.base.errors import ConfigError, quote
+from steelyard.base.files import data
 from steelyard.config import RerankConfig, SearchConfig
-from steelyard.finish import Cut, Merge, Rerank, Rescore
-from steelyard.fusion import RECIPROCAL, Expr, Linear, parse_strategy
+from steelyard.finish import Rerank
+from steelyard.fusion import RECIPROCAL, Linear, parse_strategy
 from steelyard.memory.entry import Hit
-from steelyard.memory.query import Filters, unchanged
-from steelyard.retrievers.kinds import Reading
 from steelyard.signals import PRIORS
-from steelyard.stores.base import KeywordIndex
-from steelyard.stores.postings import TokenSettings
-from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
+from steelyard.systems.base import generations, shown_fields
 from steelyard.systems.spec_kit import words
+from steelyard.systems.spec_kit.enhancement import enhanced as enhanced
 from steelyard.table.signal_table import NO_FACTS, RERANK
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
 
-FIELDS = ("title", "tags", "uri", "text")
-FACTORS = (
-    "promised, document_type, 0*spec_level, 0*importance_tier, "
-    "0*decay, 0*retrievability, 0*popularity, 0*corrections"
-)
+SETTINGS = data(__package__, "settings.json")
+"""Environment variables, and how the shipped program sorts again by intent: recency, importance and similarity.
+
+Similarity is (1 + cosine) / 2 of what vectors found; a hundredth of the keyword score of what only keywords found.
+A sum ranks what the retrievers in it found, whatever their weights.
+"""
+
+
+def _by_intent(cases: Mapping[str, str]) -> str:
+    """Each intent's strategy; that of the fallback where nothing is known of the query."""
+    named = ", ".join(f"{name}={text}" for name, text in cases.items())
+    return f"by_intent(default={cases[words.FALLBACK]}, {named})"
+
+
+FACTORS: str = SETTINGS["factors"]
 """The first two act; the others are there to be switched on, and to be tuned."""
-
-INTENT_WEIGHTS = {
-    "add_feature": (0.3, 0.4, 0.3),
-    "fix_bug": (0.5, 0.2, 0.3),
-    "refactor": (0.2, 0.3, 0.5),
-    "security_audit": (0.1, 0.5, 0.4),
-    "understand": (0.2, 0.3, 0.5),
-    "find_spec": (0.1, 0.5, 0.4),
-    "find_decision": (0.1, 0.5, 0.4),
-}
-"""Recency, importance and similarity of the code's seven intents."""
-
-# (1 + cosine) / 2 of what vectors found; a hundredth of the keyword score of what only keywords found. A sum ranks
-# what the retrievers in it found, whatever their weights.
-_FOUND = "weighted_sum(0*vector, 0*constitutional, 0.5*cosine, 0.5*one), weighted_sum(0.01*fts)"
-
-
-def _resort() -> Expr:
-    """Each intent's re-sorting, by what is new among the rows, important and similar."""
-    sums = {
-        name: f"weighted_sum({recency}*weighted_sum(1*created, normalize=minmax), {importance}*importance, "
-        f"{similarity}*comb_max({_FOUND}, normalize=none))"
-        for name, (recency, importance, similarity) in INTENT_WEIGHTS.items()
-    }
-    by_intent = ", ".join(f"{name}={resorted}" for name, resorted in sums.items())
-    return parse_strategy(f"by_intent(default={sums['understand']}, {by_intent})")
-
+FUSED = f"boost(rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1)), {FACTORS})"
+NEWEST_STRATEGY = _by_intent(words.NEWEST["strategies"])
+SORTING = f"rescore({_by_intent(SETTINGS['shipped_sorting'])})"
 
 SNIPPET = 200
 """Ours: the document names no length."""
@@ -121,16 +105,7 @@ def snippet_around(text: str, words: str) -> str:
 
 FLAGS = dict.fromkeys(("true", "1", "yes", "on"), 1.0) | dict.fromkeys(("false", "0", "no", "off"), 0.0)
 _USUAL = RerankConfig()
-VARIABLES: dict[str, tuple[float, int | None]] = {
-    "ENABLE_RRF_FUSION": (1, None),
-    "ENABLE_BM25": (1, None),
-    "ENABLE_FUZZY_MATCH": (1, None),
-    "ENABLE_CROSS_ENCODER": (0, None),
-    "MAX_RERANK_CANDIDATES": (20, 1),
-    "RERANK_P95_THRESHOLD": (_USUAL.p95_ms, 0),
-    "RERANK_CACHE_TTL": (_USUAL.cache_ttl_ms, 0),
-    "RERANK_CACHE_SIZE": (_USUAL.cache_size, 0),
-}
+VARIABLES: dict[str, tuple[float, int | None]] = SETTINGS["variables"]
 """The value of each variable by default, and the least number it may be; None where it is a flag."""
 
 
@@ -164,71 +139,4 @@ def resolve(config: SearchConfig, environ: Mapping[str, str]) -> SearchConfig:
     return replace(config, finish=(Rerank(int(top), penalty="length"), *config.finish)) if reranks else config
 
 
-DOCUMENTED = System(
-    name="spec_kit",
-    reading=Reading(
-        index=KeywordIndex("spec_kit", FIELDS, "unicode61"),
-        recipe="{title}\n{text}",
-        match=words.any_word,
-        bm25_words=TokenSettings(words.indexed_text, words.tokens_documented, words.INDEXED, corpus_wide=True),
-        classify=words.intent,
-        intents=words.INTENTS,
-        rewrite=words.enhanced,
-    ),
-    searching=SearchSettings(
-        strategy=parse_strategy(f"boost(rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1)), {FACTORS})"),
-        retrievers=("vector", "bm25", "fts", "graph"),
-        depth=lambda limit: max(limit, 20),
-        limit=20,
-        field_weights=dict.fromkeys(FIELDS, 1.0),
-        dispensable=frozenset({"bm25", "fts", "graph"}),
-        instead={"bm25": "fts"},
-    ),
-    showing=ResultForms(result, within=result_within),
-    environment=resolve,
-)
-
-SHIPPED = replace(
-    DOCUMENTED,
-    profile="shipped",
-    reading=replace(
-        DOCUMENTED.reading,
-        bm25_words=TokenSettings(words.indexed_text, words.tokens_shipped, words.INDEXED, corpus_wide=True),
-        classify=words.intent_shipped,
-        rewrite=unchanged,
-        hidden={"vector": Filters.of({"importance_tier": {"none": ["constitutional", "deprecated"]}})},
-    ),
-    searching=replace(
-        DOCUMENTED.searching,
-        strategy=parse_strategy("rrf(vector, 0.8*fts, k=60, bonus=each(0.1))"),
-        retrievers=("vector", "fts", "constitutional"),
-        parameters={"vector": {"lift": 0.1}},
-        # At most 5 constitutional entries join the cut list where it has none, so it may be longer than the limit.
-        finish=lambda limit: (Cut(limit), Merge("constitutional", score=0.0, if_none=5), Rescore(_resort())),
-        dispensable=frozenset({"fts"}),
-        instead={},
-    ),
-)
-
-JS = replace(
-    DOCUMENTED,
-    profile="js",
-    reading=replace(
-        DOCUMENTED.reading,
-        match=words.every_word_js,
-        bm25_words=TokenSettings(words.indexed_text, words.tokens_js, words.INDEXED, least=10, corpus_wide=True),
-        classify=words.intent_js,
-        intents=words.INTENTS_JS,
-        rewrite=unchanged,
-    ),
-    searching=replace(
-        DOCUMENTED.searching,
-        strategy=parse_strategy(
-            "rrf(vector, weighted_sum(0.5*fts, 0.5*bm25, normalize=max), k=60, bonus=once(0.1))"
-        ),
-        retrievers=("vector", "fts", "bm25"),
-        depth=lambda limit: 2 * limit,
-        dispensable=frozenset({"bm25", "fts"}),
-        instead={},
-    ),
-)
+PROFILES = DOCUMENTED, JS, SHIPPED, NEWEST = generations("spec_kit", vars(words) | globals())

@@ -1,9 +1,8 @@
-"""What system-spec-kit makes of words: BM25 terms, FTS5 expressions, enhanced queries, and what a query is for.
+"""What system-spec-kit makes of words: BM25 terms, FTS5 expressions, and what a query is for.
 
 The document asks for 44 stop words, more than 15 suffix rules, and ``user_authentication_flow`` as
 ``[user, authent, flow]``. Neither generation of the code does that (systems differ in how they treat underscores
-and suffixes), so each has a tokenizer of its own here. The document puts enhancement into hybrid search; the
-JavaScript code has it in a module that nothing calls, and the TypeScript code dropped it.
+and suffixes), so each has a tokenizer of its own here.
 
 Sources: seeds/spec-kit.txt, BM25 index features and intent classification; the code of 8f561032 (TypeScript) and
 04a827ec (JavaScript), whose words stand in `words.json` beside those of the document's table of intents.
@@ -11,18 +10,23 @@ Sources: seeds/spec-kit.txt, BM25 index features and intent classification; the 
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
-from importlib import resources
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache, reduce
 from typing import Any
 
+import numpy as np
 import Stemmer
 
-from steelyard.base.files import STRICT_JSON
+from steelyard.base.arrays import Floats
+from steelyard.base.files import data
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Intent
 
-WORDS: dict[str, Any] = STRICT_JSON.decode(resources.files(__package__).joinpath("words.json").read_text("utf-8"))
+Tables = Mapping[str, Mapping[str, Sequence[str]]]
+"""Of each intent the keywords, the patterns, and the patterns that speak against it."""
+
+
+WORDS: dict[str, Any] = data(__package__, "words.json")
 
 
 def table(name: str) -> dict[str, tuple[str, ...]]:
@@ -43,15 +47,7 @@ STOP_WORDS_JS = frozenset(WORDS["stop_words_javascript"])
 _WORDS = re.compile(r"[^\W_]{2,}")
 _NOT_SHIPPED = re.compile(r"[^a-z0-9\s_-]")
 _NOT_JS = re.compile(r"[^a-z0-9_\s]")
-_SHIPPED_SUFFIXES = (("ing", 5), ("tion", 6), ("ed", 4), ("ly", 4), ("es", 4), ("s", 3))
-"""Suffix, and the length a word has to exceed; only the first that fits is cut."""
-_JS_SUFFIXES = (
-    ("ing", ""), ("ed", ""), ("ies", "i"), ("es", ""), ("s", ""), ("ment", ""), ("ness", ""), ("able", ""),
-    ("ible", ""),
-    ("tion", "t"), ("sion", "s"), ("ally", ""), ("ful", ""), ("less", ""), ("ive", ""), ("ize", ""), ("ise", ""),
-)  # fmt: skip
-"""Suffix and what takes its place; all are tried, one after another."""
-_porter = Stemmer.Stemmer("porter", 0)
+PORTER = Stemmer.Stemmer("porter", 0)
 INDEXED = ("title", "text", "tags", "uri")
 """The fields that `indexed_text` reads."""
 
@@ -62,6 +58,12 @@ def indexed_text(entry: Entry) -> str:
     return f"{entry.title} {entry.text} {phrases} {entry.uri}"
 
 
+def indexed_text_newest(entry: Entry) -> str:
+    """The same of the newest program, which reads trigger phrases as words."""
+    parts = (entry.title, entry.text, " ".join(entry.tags), entry.uri)
+    return " ".join(filter(None, map(str.strip, parts)))
+
+
 def tokens_documented(text: str) -> list[str]:
     """The document's terms: letters and digits of any script, lower-cased, without stop words.
 
@@ -70,20 +72,37 @@ def tokens_documented(text: str) -> list[str]:
     >>> tokens_documented("the user_authentication_flow")
     ['user', 'authent', 'flow']
     """
-    return list(_porter.stemWords([word for word in _WORDS.findall(text.lower()) if word not in STOP_WORDS]))
+    return list(PORTER.stemWords([word for word in _WORDS.findall(text.lower()) if word not in STOP_WORDS]))
 
 
 def tokens_shipped(text: str) -> list[str]:
     """The TypeScript terms: hyphens and underscores stay inside words, accented letters split them."""
-    words = _NOT_SHIPPED.sub(" ", text.lower()).split()
-    return [stem_shipped(word) for word in words if len(word) >= 2 and word not in STOP_WORDS_SHIPPED]
+    return [stem_shipped(word) for word in _kept(text)]
+
+
+def _kept(text: str) -> list[str]:
+    return [word for word in _words(text) if len(word) >= 2 and word not in STOP_WORDS_SHIPPED]
+
+
+def _words(text: str) -> list[str]:
+    return _NOT_SHIPPED.sub(" ", text.lower()).split()
 
 
 def stem_shipped(word: str) -> str:
-    """The TypeScript stem: the first suffix that fits is cut, the others stay."""
+    """The TypeScript stem: the first suffix in the table that a longer word than its number has is cut."""
     word = word.lower()
-    fits = (word[: -len(end)] for end, least in _SHIPPED_SUFFIXES if len(word) > least and word.endswith(end))
-    return next(fits, word)
+    suffixes = WORDS["suffixes_typescript"]
+    return next((word[: -len(end)] for end, least in suffixes if len(word) > least and word.endswith(end)), word)
+
+
+def tokens_newest(text: str) -> list[str]:
+    """The newest program's terms (82504c17): the TypeScript ones, of which a doubled consonant loses one.
+
+    >>> tokens_newest("the stopped ferry_desk calls")
+    ['stop', 'ferry_desk', 'cal']
+    """
+    pairs = ((word, stem_shipped(word)) for word in _kept(text))
+    return [re.sub(r"(?<=.)([^aeiou])\1$", r"\1", stem) if stem != word else word for word, stem in pairs]
 
 
 def tokens_js(text: str) -> list[str]:
@@ -95,7 +114,7 @@ def tokens_js(text: str) -> list[str]:
 def stem_js(word: str) -> str:
     """The JavaScript stem: 17 suffixes are cut in turn from words of four or more characters."""
     left = word
-    for end, instead in _JS_SUFFIXES if len(word) >= 4 else ():
+    for end, instead in WORDS["suffixes_javascript"] if len(word) >= 4 else ():
         if left.endswith(end):
             left = left[: -len(end)] + instead
     return left if len(left) >= 2 else word
@@ -114,6 +133,12 @@ def any_word(text: str) -> str:
     return " OR ".join(f'"{piece}"' for piece in pieces)
 
 
+def any_word_newest(text: str) -> str:
+    """Any word of the query, or all of them together (the newest program); hyphens and underscores stay inside."""
+    words = _words(_DELETED.sub("", re.sub(r"/\d+", " ", _OPERATORS.sub("", text))))
+    return " OR ".join(f'"{word}"' for word in (*words, *([" ".join(words)] if len(words) > 1 else ())))
+
+
 def every_word_js(text: str) -> str:
     """Every piece of the query: the JavaScript code leaves FTS5's own AND between them.
 
@@ -121,89 +146,6 @@ def every_word_js(text: str) -> str:
     """
     plain = _SIGNS_JS.sub(" ", _OPERATORS.sub(" ", text))
     return " ".join('"' + piece.replace('"', '""') + '"' for piece in plain.split())
-
-
-# Enhancement: acronyms spelled out, misspelled acronyms recognised, frequent typos mended
-
-ACRONYMS = table("acronyms")
-"""The 55 acronyms and what each stands for."""
-TYPOS = {wrong: right for right, every in table("misspelled").items() for wrong in every}
-"""The 35 typos and their corrections."""
-_NO_ACRONYMS = frozenset(WORDS["stop_words_of_acronyms"])
-"""The 82 words that are not misspelled acronyms."""
-_BLANKS = re.compile(r"(?:[^\S\x1c-\x1f\x85]|\ufeff)+")
-"""White space as JavaScript has it."""
-MAX_EDITS = 2
-MIN_TERM = 3
-"""Characters of the shortest word that is looked up; two-letter acronyms are never expanded, as in the code."""
-LONG_TERM = 4
-"""Characters from which a word is compared with the words an acronym stands for."""
-_SPELLED = tuple(
-    (word, name)
-    for name, texts in ACRONYMS.items()
-    for word in " ".join(texts).lower().split()
-    if len(word) >= LONG_TERM
-)
-"""Every longer word that an acronym stands for, and the acronym, in the order of the table."""
-
-
-@lru_cache(1024)
-def enhanced(query: str) -> str:
-    """The query with its typos mended and its acronyms spelled out: what the document matches keywords by.
-
-    Recordings ask for the same queries again, so the last ones are kept.
-    """
-    return expand(correct(query))
-
-
-def expand(query: str) -> str:
-    """The query, followed by what its acronyms stand for and by the acronyms that its words point to.
-
-    >>> expand("tf-idf weights")
-    'tf-idf weights Term Frequency Inverse Document Frequency tfidf'
-    """
-    found: dict[str, None] = {}
-    for term in _BLANKS.split(query):
-        if len(term) >= MIN_TERM:
-            texts = ACRONYMS.get(term.upper()) or (*acronyms_like(term), *_pointed_to(term.lower()))
-            found |= dict.fromkeys(texts)
-    return " ".join((query, *found))
-
-
-def correct(query: str) -> str:
-    """The query with every known typo mended, and one blank wherever there is white space."""
-    return " ".join(TYPOS.get(word.lower(), word) for word in _BLANKS.split(query))
-
-
-def acronyms_like(term: str) -> list[str]:
-    """What every acronym one edit (Levenshtein) away from the term stands for, in the order of the table.
-
-    Acronyms of up to four characters have to be as long as the term.
-
-    >>> acronyms_like("BM26")
-    ['Best Matching 25', 'Okapi BM25', 'keyword search']
-    """
-    from rapidfuzz.distance import Levenshtein  # here and below: every command would wait for it
-
-    found: list[str] = []
-    upper = term.upper()
-    for name, texts in ACRONYMS.items() if term.lower() not in _NO_ACRONYMS else ():
-        near = abs(len(upper) - len(name)) <= (len(name) > 4)
-        if near and Levenshtein.distance(upper, name, score_cutoff=1) <= 1:
-            found += texts
-    return found
-
-
-def _pointed_to(term: str) -> list[str]:
-    """The acronyms of which a longer word is at most `MAX_EDITS` away from the term, in the order of the table."""
-    if len(term) < LONG_TERM:
-        return []
-    from rapidfuzz.distance import Levenshtein
-    from rapidfuzz.process import cdist
-
-    spelled = [word for word, _ in _SPELLED]
-    edits = cdist([term], spelled, scorer=Levenshtein.distance, score_cutoff=MAX_EDITS)[0]
-    return list(dict.fromkeys(_SPELLED[i][1] for i in (edits <= MAX_EDITS).nonzero()[0]))
 
 
 # Intents: what a query is for, by keywords and patterns
@@ -220,6 +162,9 @@ PRIMARY, SECONDARY = table("keywords_javascript_primary"), table("keywords_javas
 _PATTERNS, _PATTERNS_JS = table("patterns_typescript"), table("patterns_javascript")
 """The patterns of both codes, in lower case; compiled from the first query on, which takes as long as importing
 numpy."""
+NEWEST: dict[str, Any] = data(__package__, "newest.json")
+"""What the newest program does otherwise (82504c17): keywords, patterns, phrases as sets of words, strategies."""
+_SHIPPED: Tables = {"keywords": FLAT, "patterns": _PATTERNS, "against": WORDS["patterns_against"]}
 INTENTS, INTENTS_JS = tuple(FLAT), tuple(PRIMARY)
 """The seven intents of the document and the TypeScript code, the five of the JavaScript code."""
 FALLBACK = "understand"
@@ -288,22 +233,65 @@ def intent(query: str) -> Intent:
     return Intent(name, scores[name] / (scores[name] + 1.0), scores)
 
 
+def _scored(
+    text: str, tables: Tables, shares: tuple[float, float], own: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, int]]:
+    """The score of each intent, and how many of its keywords and patterns a text has.
+
+    Their shares, each times its number, are added to its own score. A single keyword counts 0.3, and one pattern
+    that speaks against the intent leaves 0.3 of its score.
+    """
+    scores, found = {}, {}
+    for name, keywords in tables["keywords"].items():
+        count, fit = sum(word in text for word in keywords), _matching(patterns := tables["patterns"][name], text)
+        words = shares[0] * ((0.3 if count == 1 else count) / len(keywords))
+        score = own.get(name, 0.0) + words + shares[1] * fit / len(patterns)
+        scores[name] = score * 0.3 if _matching(tables["against"].get(name, ()), text) else score
+        found[name] = count + fit
+    return scores, found
+
+
 @lru_cache(QUERY_CACHE_SIZE)
 def intent_shipped(query: str) -> Intent:
-    """The TypeScript classifier: 0.6 of the share of keywords and 0.4 of the share of patterns found.
-
-    One pattern that speaks against understanding leaves 0.3 of its score.
-    """
-    text, scores = query.lower().strip(), dict.fromkeys(FLAT, 0.0)
-    if not text:
-        return Intent(FALLBACK, 0.0, scores)
-    for name, patterns in _PATTERNS.items():
-        count = sum(word in text for word in FLAT[name])
-        share = (0.3 if count == 1 else count) / len(FLAT[name])
-        scores[name] = 0.6 * share + 0.4 * _matching(patterns, text) / len(patterns)
-    if _matching(WORDS["patterns_against_understand"], text):
-        scores[FALLBACK] *= 0.3
+    """The TypeScript classifier: 0.6 of the share of keywords and 0.4 of the share of patterns found."""
+    scores, _ = _scored(query.lower().strip(), _SHIPPED, (0.6, 0.4), {})
     return Intent(_best(scores, 0.08), min(1.0, max(scores.values())), scores)
+
+
+@lru_cache(QUERY_CACHE_SIZE)
+def intent_newest(query: str) -> Intent:
+    """The newest classifier: 0.35 of the share of keywords, 0.15 of that of patterns, 0.5 of a cosine of words.
+
+    The cosine is that of the query's words and of the keywords and phrases of the intent, hashed into 128 places.
+    Below a confidence of 0.25, and below 0.3 without a keyword or a pattern, the query is to understand.
+    """
+    text = query.lower()
+    own = {name: 0.5 * max(0.0, float(_hashed(text) @ middle)) for name, middle in _middles().items()}
+    scores, found = _scored(text, NEWEST, (0.35, 0.15), own)
+    if _matching(NEWEST["asks_for_a_spec"], text):
+        scores["find_spec"] += 0.25
+        scores["security_audit"] *= 0.6
+    name, sure = _best(scores, 0.25), max(scores.values())
+    return Intent(name if found[name] or sure >= 0.3 else FALLBACK, min(1.0, sure), scores)
+
+
+@cache
+def _middles() -> dict[str, Floats]:
+    """The direction of the keywords and phrases of each intent, float64[128]."""
+    every = {name: (*NEWEST["word_sets"][name], *keywords) for name, keywords in NEWEST["keywords"].items()}
+    return {name: _unit(np.sum([*map(_hashed, texts)], axis=0)) for name, texts in every.items()}
+
+
+def _hashed(text: str) -> Floats:
+    """The words of a text in 128 places by their FNV-1a hash, float64[128] of length 1, or 0 without words."""
+    places = np.zeros(128)
+    for word in re.findall("[a-z0-9_]+", text):
+        places[reduce(lambda code, byte: (code ^ byte) * 0x01000193 % 2**32, word.encode(), 0x811C9DC5) % 128] += 1
+    return _unit(places)
+
+
+def _unit(places: Floats) -> Floats:
+    return places / max(float(np.linalg.norm(places)), 1e-9)
 
 
 @lru_cache(QUERY_CACHE_SIZE)
