@@ -6,14 +6,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, partial
 from hashlib import sha256
-from importlib import resources
 from os.path import exists
 from pathlib import Path
 from typing import Any, cast
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, closest_file, collect_errors, nearest, quote
 from steelyard.base.extensions import extension
-from steelyard.base.files import STRICT_JSON, canonical, read_text, write_text
+from steelyard.base.files import STRICT_JSON, canonical, data, read_text, write_text
 from steelyard.base.json_schema import Schema
 from steelyard.finish import CrossEncoder, Cut, Rescore, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, intents_of, parse_strategy, replaced, reweighted
@@ -22,18 +21,7 @@ from steelyard.retrievers.kinds import RetrieverConfig
 
 LISTS = "lists"
 """The name of the system for strategies over recorded lists of other engines, which may have any name."""
-WEIGHT_NAMES: Mapping[str, Mapping[str, str]] = {
-    "moltnet": {"w_relevance": "rrf", "w_recency": "recency", "w_importance": "importance"},
-    "soleri": {
-        "semantic": "tfidf",
-        "vector": "cosine",
-        "severity": "severity",
-        "temporalDecay": "recency",
-        "tagOverlap": "tags",
-        "domainMatch": "domain",
-        "graphProximity": "graph",
-    },
-}
+WEIGHT_NAMES: Mapping[str, Mapping[str, str]] = data(__package__, "weight_names.json")
 """What the documents of systems call their weights, with our names: files are read without any system."""
 RERANKERS = ("auto", "voyage", "cohere", "local")
 KEYS = {"voyage": "VOYAGE_API_KEY", "cohere": "COHERE_API_KEY"}
@@ -343,8 +331,7 @@ def schema() -> dict[str, Any]:
 
     Each retriever has its own parameters, and `after` only where it starts from others.
     """
-    text = resources.files("steelyard").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
-    loaded: dict[str, Any] = STRICT_JSON.decode(text)
+    loaded: dict[str, Any] = data(__package__, SCHEMA_FILE)
     common = loaded["$defs"]["retriever"]
     known = loaded["properties"]["retrievers"]["properties"] = {}
     for name, kind in RETRIEVER_KINDS.items():

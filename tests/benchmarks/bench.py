@@ -16,7 +16,7 @@ import platform
 import time
 import warnings
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 
 warnings.filterwarnings("ignore")  # ranx and numba warn about types
@@ -42,25 +42,19 @@ GROUPS = {
 def machine():
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.is_file() else []
+    versions = {one.name: one.version for one in distributions()}
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return {
         "cpu": models[0] if models else platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "sqlite": apsw.sqlite_lib_version(),
-        "packages": {name: found for name in PACKAGES if (found := version_of(name))},
-        "missing_peers": [name for name in PEERS if not version_of(name)],
+        "packages": {name: versions[name] for name in PACKAGES if name in versions},
+        "missing_peers": [name for name in PEERS if name not in versions],
         "threads": 1,
         "load_before": round(os.getloadavg()[0], 2),
         "date": datetime.now(UTC).date().isoformat(),
     }
-
-
-def version_of(package):
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
 
 
 def measure(quick, groups):

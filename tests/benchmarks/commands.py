@@ -58,30 +58,28 @@ def first_sentence(jobs):
         with tempfile.TemporaryDirectory() as place:
             home = Path(place)
             markdown(home / "notes")
-            environ = {**os.environ, "HOME": place, "XDG_CACHE_HOME": str(home / "cache")}
-            before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-            for job in jobs:
-                words = (sys.executable, "-m", "steelyard_eval", *job.split())
-                done = subprocess.run(
-                    words, cwd=home, env=environ, check=True, capture_output=True, text=True, encoding="utf-8"
-                )
-            after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - began
-            taken.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall))
-            if "no labels yet" not in " ".join(done.stdout.split()).lower():
-                raise SystemExit(f"no sentence in:\n{done.stdout}{done.stderr}")
+            own = {"HOME": place, "XDG_CACHE_HOME": str(home / "cache")}
+            began = time.perf_counter()
+            ran = [spent(("-m", "steelyard_eval", *job.split()), home, **own) for job in jobs]
+            taken.append((sum(cpu for cpu, _ in ran), time.perf_counter() - began))
+            if "no labels yet" not in " ".join(ran[-1][1].split()).lower():
+                raise SystemExit(f"no sentence in:\n{ran[-1][1]}")
     cpu, wall = zip(*taken, strict=True)
     return statistics.median(cpu), statistics.median(wall)
 
 
+def spent(words, folder, **variables):
+    """The processor time of a Python in a process of its own, and what it printed."""
+    how = {"cwd": folder, "env": os.environ | variables, "capture_output": True, "encoding": "utf-8"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, *words], check=True, **how)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
+
+
 def seconds(words, folder):
-    environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "STEELYARD_RUNS": "off", "XDG_CACHE_HOME": str(folder)}
-    taken = []
-    for _ in range(RUNS):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, *words], cwd=folder, env=environ, check=True, capture_output=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return statistics.median(taken)
+    own = {"OPENBLAS_NUM_THREADS": "1", "STEELYARD_RUNS": "off", "XDG_CACHE_HOME": str(folder)}
+    return statistics.median(spent(words, folder, **own)[0] for _ in range(RUNS))
 
 
 def main():

@@ -18,8 +18,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-import evidence_few
 from evidence_ceiling import ceiling_row, ceiling_table
+from evidence_few import current_table, few_rows, few_table, pools, zero_table
 from evidence_matrices import FUSIONS, Collection
 from evidence_odds import GROUPS, Differences, odds_row, odds_table
 
@@ -84,9 +84,9 @@ def made(folder, asked, part):
         rows = {name: row for name, row in found.items() if row}
         yield part, rows, ceiling_table(rows)
     else:
-        every = evidence_few.pools(folder.path)
-        rows = evidence_few.few_rows(folder, every, asked.chosen)
-        yield part, rows, "\n\n".join(evidence_few.tables(every, rows))
+        every = pools(folder.path)
+        rows = few_rows(folder, every, asked.chosen)
+        yield part, rows, "\n\n".join((zero_table(every), current_table(every), few_table(rows)))
 
 
 def main():

@@ -22,10 +22,6 @@ def _others(name, every):
     return [every[one] for one in CHOSEN if one != name and one != TWINS.get(name)]
 
 
-def tables(every, rows):
-    return zero_table(every), current_table(every), few_table(rows)
-
-
 def zero_table(every):
     methods = {
         label: lambda own, rest, label=label: np.array([one == label for one in own.labels], dtype=float)

@@ -1,7 +1,7 @@
 """How strangers act on a list of ten: click models of the literature, agents, and readers who follow a signal.
 
 They were written from their papers, without regard to the learner, and nothing in the project is tuned on those
-that are kept (`CONFIRM`). Honest readers act on what is relevant, whatever else moves them. Followers act on what
+that are not in `CHOOSE`. Honest readers act on what is relevant, whatever else moves them. Followers act on what
 has words in common with the query, is like it, or is new, so no log tells them from honest ones.
 
 Each is a function of what is shown and of chance; `acted` is bool[S, 10]. What is shown: `worth` is the grade over
@@ -156,6 +156,5 @@ FOLLOWERS = {
 READERS = HONEST | FOLLOWERS
 CHOOSE = frozenset([*list(HONEST)[::2], *list(FOLLOWERS)[::2]])
 """Readers that settings of the learner may be chosen on, every second one; the others confirm."""
-CONFIRM = frozenset(READERS) - CHOOSE
 ROBOT = ("opens_all", "word_robot")
 """Of whose searches one client, no person, makes 30%."""

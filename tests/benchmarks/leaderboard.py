@@ -448,13 +448,12 @@ def _text(found):
 
 
 def _summary(found):
-    tables = [(f"{name}, {kind}", {row[0]: row[1] for row in rows}) for name, kind, _, rows, *_ in found if rows]
-    labels = sorted(
-        {label for _, own in tables for label in own},
-        key=lambda label: (-np.mean([float(own.get(label, 0)) for _, own in tables]), label),
-    )
-    lines = [f"| contender | {' | '.join(title for title, _ in tables)} |", "|---" * (len(tables) + 1) + "|"]
-    return lines + [f"| {label} | {' | '.join(own.get(label, '') for _, own in tables)} |" for label in labels]
+    tables, labels = leaderboard_page.by_mean(found)
+    titles = " | ".join(f"{name}, {kind}" for name, kind in tables)
+    lines = [f"| contender | {titles} |", "|---" * (len(tables) + 1) + "|"]
+    return lines + [
+        f"| {label} | {' | '.join(own.get(label, '') for own in tables.values())} |" for label in labels
+    ]
 
 
 def with_times(found):

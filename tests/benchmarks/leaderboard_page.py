@@ -46,16 +46,22 @@ def _facts(found):
     yield "contenders", str(len({row[0] for _, _, _, rows, *_ in found for row in rows}))
 
 
-def _summary(order, found):
-    """For every embedder a table with a column for each collection, its rows by the mean over all tables."""
+def by_mean(found):
+    """nDCG@10 by table and contender, and the contenders by their mean over all tables."""
     values = {(name, kind): {row[0]: row[1] for row in rows} for name, kind, _, rows, *_ in found if rows}
     labels = {label for own in values.values() for label in own}
     mean = {label: np.mean([float(own.get(label, 0)) for own in values.values()]) for label in labels}
+    return values, sorted(labels, key=lambda label: (-mean[label], label))
+
+
+def _summary(order, found):
+    """For every embedder a table with a column for each collection, its rows by the mean over all tables."""
+    values, labels = by_mean(found)
     for at, kind in enumerate(dict.fromkeys(kind for _, kind in values)):
         own = {name: rows for (name, other), rows in values.items() if other == kind}
         rows = [
             {"contender": label, **{name: _number(rows.get(label, "")) for name, rows in own.items()}}
-            for label in sorted(labels, key=lambda label: (-mean[label], label))
+            for label in labels
         ]
         title = f"nDCG@10 of all, {kind}"
         yield Section(f"all-{kind}", title, (_table(title, order, rows),), folded=at > 0)

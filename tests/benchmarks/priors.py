@@ -144,12 +144,10 @@ def candidates(collection):
 def table(folder):
     collections = [Collection(name, folder) for names in GROUPS.values() for name in names if name not in LEFT_OUT]
     means, variances, bases = [], [], []
-    keys = None
-    for collection in collections:
-        own = candidates(collection)
-        keys = sorted(own) if keys is None else [key for key in keys if key in own]
-    for collection in collections:
-        own, currents = candidates(collection), collection.families().currents
+    every = [candidates(collection) for collection in collections]
+    keys = sorted(set.intersection(*map(set, every)))
+    for collection, own in zip(collections, every, strict=True):
+        currents = collection.families().currents
         sides = [np.array([own[key][side] for key in keys], dtype=np.float64) for side in (0, 1)]
         means.append([side.mean(axis=1) for side in sides])
         bases.append([[currents[one][1 + side].mean() for one in CURRENTS] for side in (0, 1)])

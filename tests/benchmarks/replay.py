@@ -213,15 +213,15 @@ def searching(case, table, qrels, config, lists, finished, rounds):
         theirs, runs = ranx.Qrels(asked), [ranx.Run(own) for own in lists.values()]
         weights = [term.weight for term in terms]
 
-        def fuse_and_evaluate(_):
-            return ranx.evaluate(theirs, fused_by_ranx(runs, weights), "ndcg@10")
-
         def optimize(_):
             options = {"return_optimization_report": True, "step": 0.25 if len(runs) > 2 else 0.1}
             with redirect_stdout(sys.stderr):  # its progress bar
                 return ranx.optimize_fusion(theirs, runs, metric="ndcg@10", **options)
 
-        works["ranx: fuse, evaluate"] = (fuse_and_evaluate, 1)
+        works["ranx: fuse, evaluate"] = (
+            lambda _: ranx.evaluate(theirs, fused_by_ranx(runs, weights), "ndcg@10"),
+            1,
+        )
         works[OPTIMIZE] = (optimize, len(optimize(None)[1].configs))
     taken = race({name: work for name, (work, _) in works.items()}, [None], min(rounds, 3))
     samples = {

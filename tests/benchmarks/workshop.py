@@ -100,14 +100,11 @@ def kappa(pairs):
     return (agreed - chance) / (1 - chance)
 
 
-def second_pass():
-    """(query, entry, first, second, final) of every pair that was judged twice."""
-    lines = (FOLDER / "second-pass.txt").read_text().splitlines()[1:]
-    return [(q, d, int(a), int(b), int(c)) for q, d, a, b, c in (line.split() for line in lines)]
-
-
 def statistics():
-    entries, queries, twice = rows("corpus.jsonl"), rows("queries.jsonl"), second_pass()
+    entries, queries = rows("corpus.jsonl"), rows("queries.jsonl")
+    # query, entry, first, second and final grade of every pair that was judged twice
+    lines = (line.split() for line in (FOLDER / "second-pass.txt").read_text().splitlines()[1:])
+    twice = [(q, d, int(a), int(b), int(c)) for q, d, a, b, c in lines]
     memories = [entry for entry in entries if entry.get("text")]
     lengths = np.array([sum(len(entry.get(name, "").split()) for name in FIELDS[1:6]) for entry in memories])
     judged = [line.split() for line in (FOLDER / "qrels.txt").read_text().splitlines()]

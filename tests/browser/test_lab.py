@@ -139,19 +139,23 @@ def test_hostile_texts_are_shown_as_text(explorer):
     assert "pwned" not in explorer.title()
 
 
-def test_the_sliders_of_ten_signals_are_on_one_screen_with_the_number_that_they_change(lab):
+@pytest.fixture(scope="module")
+def both(lab):
+    """An explorer of ten signals, and below it the judging widget, in one cell; the last test ends its kernel."""
     signals = "bm25, vector, graph, recency, importance, tags, domain, severity, tfidf, cosine"
     formula = f"weighted_sum(0.1*{signals.replace(', ', ', 0.1*')}, normalize=minmax)"
-    page = lab.open(lab.write("ten.ipynb", f"sy.load({str(starter())!r}).explore({formula!r})"))
-    page.wait_for_selector(".sy-mean:not(:empty)")
-    mean, last = page.locator(".sy-mean").bounding_box(), page.locator(".sy-weight").nth(9).bounding_box()
+    code = f"data = sy.load({str(starter())!r})\ndisplay(data.explore({formula!r}))\n"
+    return lab.open(lab.write("judge.ipynb", f'{code}data.judge("bm25, rrf(bm25, vector)", "judged")'))
+
+
+def test_the_sliders_of_ten_signals_are_on_one_screen_with_the_number_that_they_change(both):
+    both.wait_for_selector(".sy-mean:not(:empty)")
+    mean, last = both.locator(".sy-mean").bounding_box(), both.locator(".sy-weight").nth(9).bounding_box()
     assert 0 < last["y"] + last["height"] - mean["y"] < 800
-    page.close()
 
 
-def test_fifty_pairs_survive_a_killed_kernel(lab):
-    code = f'data = sy.load({str(starter())!r})\ndata.judge("bm25, rrf(bm25, vector)", "judged")'
-    page = lab.open(lab.write("judge.ipynb", code))
+def test_fifty_pairs_survive_a_killed_kernel(lab, both):
+    page = both
     root = page.locator(".sy-judge")
     root.locator(".syj-keys button").first.wait_for()
     root.focus()

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from tests.unit.views.made import paired, result, row
 
-import steelyard_eval as sy
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
@@ -15,6 +14,7 @@ from steelyard_eval.gate.gate import check, update
 from steelyard_eval.gate.setup import Gate
 from steelyard_eval.result.structs import Cost, Latency, Listed, QueryRow, Table
 from steelyard_eval.views.report import write
+from steelyard_eval.workbench import Workbench
 
 from . import axe
 
@@ -179,22 +179,23 @@ def gate_page(folder):
     return check(Gate.of(starter(), baseline)).report(folder)[0]
 
 
-def compared_page(place, every=1):
-    def made(folder):
-        dataset = load(place)
-        some = replace(dataset, queries=dataset.queries[::every])
-        return compare(some, "bm25, moltnet, vector", timed=False).report(folder)[0]
+def some(place, every):
+    """A data set with each so many of its queries."""
+    dataset = load(place)
+    return replace(dataset, queries=dataset.queries[::every])
 
-    return made
+
+def compared(place, every):
+    return lambda folder: compare(some(place, every), "bm25, fts, vector", timed=False).report(folder)[0]
 
 
 PAGES = {
     "gate": (gate_page, 1),
-    "recommend": (lambda folder: sy.load(starter()).recommend(timed=False).report(folder)[0], 3),
-    "learning": (lambda folder: sy.load(starter()).learn().report(folder)[0], 1),
+    "recommend": (lambda folder: Workbench(some(starter(), 2)).recommend(timed=False).report(folder)[0], 3),
+    "learning": (lambda folder: Workbench(some(starter(), 3)).learn().report(folder)[0], 1),
     "leaderboard": (lambda folder: ROOT / "docs" / "evidence" / "tables.html", 0),
-    "workshop": (compared_page(ROOT / "qrels" / "workshop"), 2),
-    "locomo": (compared_page(DATA / "locomo", every=8), 2),  # 248 queries of all its categories
+    "workshop": (compared(ROOT / "qrels" / "workshop", 1), 2),
+    "locomo": (compared(DATA / "locomo", 8), 2),  # 248 queries of all its categories
 }
 """How each page is made, and how many charts it has at least."""
 

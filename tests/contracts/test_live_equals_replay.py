@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
 from steelyard.finish import parse_stages, to_rerank

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from worlds import CHECKS, NOW, SEARCHES, VECTORS_ESCAPE, World, one, random_entry, returned, scope, seen_by, some
 
 from steelyard.base.errors import DataError

@@ -57,8 +57,7 @@ from steelyard.memory.text import content, render, template_fields
 from steelyard.retrievers import EMBEDDING, FETCHED, LAYERS
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
-from steelyard_eval.datasets import check as check_folder
-from steelyard_eval.datasets import load as load_folder
+from steelyard_eval.datasets import check as check_folder, load as load_folder
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.extensions.importers import load_store

@@ -10,6 +10,7 @@ and where it stopped.
 import ctypes
 import importlib
 import importlib.util
+import json
 import os
 import platform
 import random
@@ -33,16 +34,8 @@ import states
 from states import LostError, right
 from tqdm import tqdm
 
-_CALLS = {  # <asm/unistd.h>: what changes files; open counts where it may create
-    "x86_64": {
-        "change": {1, 18, 20, 40, *range(74, 78), *range(82, 89), 258, *range(263, 267), 285, 296, 316, 326},
-        "open": {2: 1, 257: 2},
-    },
-    "aarch64": {
-        "change": {33, 34, 35, 36, 37, 38, 45, 46, 47, 64, 66, 68, 70, 71, 82, 83, 276, 285},
-        "open": {56: 2},
-    },
-}
+_CALLS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+"""Of <asm/unistd.h>: what changes files; open counts where it may create, as its argument of a number says."""
 _TRACEME, _SYSCALL, _SETOPTIONS, _GET_SYSCALL_INFO = 0, 24, 0x4200, 0x420E
 _TRACESYSGOOD, _EXITKILL = 1, 0x100000
 _AT_SYSCALL = signal.SIGTRAP | 0x80
@@ -176,8 +169,8 @@ def _changes(info, calls):
     if info[0] != 1:
         return False
     number, *arguments = (int.from_bytes(info[at : at + 8], "little") for at in range(24, 80, 8))
-    if number in calls["open"]:
-        return bool(arguments[calls["open"][number]] & os.O_CREAT)
+    if str(number) in calls["open"]:
+        return bool(arguments[calls["open"][str(number)]] & os.O_CREAT)
     return number in calls["change"]
 
 

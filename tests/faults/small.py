@@ -15,12 +15,7 @@ from steelyard_eval.gate.baseline import SEAL
 
 ATTACKS = json.loads(Path(__file__).with_name("attacks.json").read_text("utf-8"))
 """Rows of the tables of several files."""
-SET = {
-    "dataset.json": '{"name": "small"}',
-    "corpus.jsonl": '{"id": "m1", "text": "token"}\n{"id": "m2", "text": "key"}\n',
-    "queries.jsonl": '{"id": "q1", "text": "token"}\n{"id": "q2", "text": "key"}\n',
-    "qrels.txt": "q1 0 m1 1\nq2 0 m2 1\n",
-}
+SET = ATTACKS["a small set"]
 
 
 def written(folder, **changed):

@@ -28,7 +28,7 @@ from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.vaults import index_dataset
 
 STARTER = Path(__file__).resolve().parents[2] / "qrels" / "starter"
-ENTRIES, QUERIES = 60, 16
+ENTRIES, QUERIES = 36, 16
 CURRENT = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
 
 

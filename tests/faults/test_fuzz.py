@@ -9,8 +9,7 @@ from dataclasses import replace
 import fuzz
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from steelyard.base.errors import ConfigError, VaultError
 from steelyard.fusion import compile_plan, fuse, parse_strategy

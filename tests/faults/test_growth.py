@@ -50,8 +50,7 @@ from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 from steelyard_eval.measures.trec_runs import read_run
 from steelyard_eval.notebook.label.judgment_file import read_judgments
 from steelyard_eval.recording.disk import load as load_recording
-from steelyard_eval.result.document import load as load_result
-from steelyard_eval.result.document import render
+from steelyard_eval.result.document import load as load_result, render
 from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result, Row
 
 SIZE = 200

@@ -5,13 +5,11 @@ Then what can be wrong with a vault, and hostile words in it and asked of it.
 """
 
 import itertools
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from small import ATTACKS, loosened, one_message, steelyard
-from tests.unit.tabled import tabled
+from tests.unit.tabled import beside, tabled
 
 from steelyard.base.errors import VaultError
 from steelyard.live.search import Searcher
@@ -23,7 +21,7 @@ from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
 
 SPACE = Space("lsa", "text", "{text}")
 INDEX = next(iter(keyword_indexes(SYSTEMS.values())))
-DATA = json.loads(Path(__file__).with_name("hostile_vaults.json").read_text("utf-8"))
+DATA = beside(__file__, "hostile_vaults.json")
 """Statements of somebody with another program: what each makes of a sound vault."""
 
 

@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 import pytest
+from tests.unit.tabled import ROOT
 
 pytest.importorskip("mcp", reason="pip install '.[serve]'")
 
@@ -29,7 +29,6 @@ from small import ATTACKS
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
 
-ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "a-token-of-24-characters"  # noqa: S105 -- of a server of this test
 QUERY = "how do we rotate signing keys"
 

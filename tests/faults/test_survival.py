@@ -1,6 +1,6 @@
 """Killed, interrupted, raced, out of disk or memory, not allowed to write: nothing is lost, every file is whole.
 
-STEELYARD_KILLS sets the moments a command is killed at (4 otherwise), STEELYARD_RACES the rounds of each race.
+STEELYARD_KILLS sets the moments a command is killed at (2 otherwise), STEELYARD_RACES the rounds of each race.
 """
 
 import builtins

@@ -40,7 +40,7 @@ from steelyard.systems.cortex_mem import (
     DIMENSIONS,
     DOCUMENTED,
     SHIPPED,
-    THRESHOLDS,
+    TABLES,
     directory_of,
     intent_of,
     is_entity,
@@ -124,7 +124,7 @@ def test_a_search_of_the_table_goes_as_it_says(row):
 
 def intent(query):
     name = intent_of(query).name
-    return [name, THRESHOLDS[name]]
+    return [name, TABLES["documented"]["steps"][name][0]]
 
 
 def written(parts):
@@ -190,9 +190,9 @@ class TestExamples:
         assert found(vault, "machine learning project requirements", **how) == expected
 
     def test_the_direct_search_bypasses_the_layers(self):
-        """A row for every layer that is similar enough."""
-        with CortexMem(session(0.9, 0.3, a=0.8), Spy()) as memory:
-            rows = memory.semantic_search("plans")
+        """A row for every layer that is similar enough: 0.5, also for a factual query."""
+        with CortexMem(session(0.9, 0.45, a=0.8), Spy()) as memory:
+            rows = memory.semantic_search("What is a plan")
         found = [(row.layer, row.uri, pytest.approx(row.score)) for row in rows]
         assert found == [("l0", SESSION, 0.9), ("l2", f"{SESSION}/a.md", 0.8)]
 

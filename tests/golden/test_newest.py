@@ -14,7 +14,7 @@ from steelyard.fusion import fuse, parse_strategy
 from steelyard.fusion.routing import ByIntent
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.retrievers.uri_bonus import bonus, entities, keywords
+from steelyard.retrievers.heuristics import bonus, entities, keywords
 from steelyard.stores.base import ScoredId
 from steelyard.systems import cortex_mem, spec_kit
 from steelyard.systems.spec_kit import words

@@ -2,7 +2,7 @@
 
 Expected values come from the document's own figures and examples, from SQLite, or are worked out by hand
 beside the test. Vectors are placed by their cosine with the query, which is always the vector (1, 0).
-How weights follow feedback is in tests/unit/test_adaptive.py.
+How weights follow feedback is in tests/unit/config/test_config.py.
 """
 
 import dataclasses

@@ -296,6 +296,7 @@ class TestEnvironment:
             "after": list(config.retrievers["graph"].after),
             "first": str(config.finish[0]),
             "rerank": asdict(config.rerank),
+            "sizes": [find_system("spec_kit").config().limit, config.retrievers["vector"].depth],
         }
         assert told == told | holds
         config.save(tmp_path / "w.json")  # a weights file holds what was resolved

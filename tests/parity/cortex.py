@@ -80,7 +80,7 @@ def intents(fixture):
         ours = (
             cortex_mem.intent_shipped(query),
             cortex_mem.is_entity(query),
-            cortex_mem.SHIPPED_THRESHOLDS[cortex_mem.classify_shipped(query).name],
+            cortex_mem.TABLES["shipped"]["steps"][cortex_mem.classify_shipped(query).name][0],
         )
         yield repr(query), same((intent.lower(), entity, threshold), ours)
 

@@ -7,7 +7,7 @@ import echovault_recording as shared
 from echovault_shipped import Shipped
 from verdicts import compare
 
-from steelyard.retrievers.housekeeping import HOUSEKEEPING
+from steelyard.retrievers.heuristics import HOUSEKEEPING
 from steelyard.systems.echovault import ARCHIVED, NEWEST
 
 HYBRID = f"boost({shared.HYBRID}, housekeeping)"

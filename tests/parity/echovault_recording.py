@@ -5,8 +5,7 @@ makes of the recording are methods: `near` (a recorded list of vectors), `fusion
 """
 
 import numpy as np
-from verdicts import SINGLE, both, compare, differs, recording, same
-from verdicts import found as found_in
+from verdicts import SINGLE, both, compare, differs, found as found_in, recording, same
 
 from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.base.fields import parse_time

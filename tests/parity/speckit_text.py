@@ -10,8 +10,7 @@ from steelyard.memory.entry import Entry
 from steelyard.retrievers.keywords import Bm25Index
 from steelyard.stores.postings import ScopedPostings
 from steelyard.stores.sqlite import Vault
-from steelyard.systems.spec_kit import enhancement
-from steelyard.systems.spec_kit import words as tokens
+from steelyard.systems.spec_kit import enhancement, words as tokens
 
 ARCHIVED = "archived"
 

@@ -1,8 +1,7 @@
 """EchoVault's search, on random lists, against a plain run of what its document says."""
 
 from echovault_recording import fused, merge
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from verdicts import TIE, compare
 
 from steelyard.systems.echovault import DOCUMENTED

@@ -1,9 +1,18 @@
-"""Tables of cases in JSON files beside their tests."""
+"""What lies in files beside tests: tables of cases, and the checkout itself."""
 
 import json
 from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parents[2]
+"""The checkout."""
+
+
+def beside(test, name=""):
+    """What the JSON file beside a test (its `__file__`) holds: that of its own name, or of another."""
+    path = Path(test)
+    return json.loads((path.with_name(name) if name else path.with_suffix(".json")).read_text("utf-8"))
 
 
 def tabled(test):
@@ -11,6 +20,6 @@ def tabled(test):
 
     The first row names the columns; a text in the place of a row says why the row below it is there.
     """
-    tables = json.loads(Path(test.__code__.co_filename).with_suffix(".json").read_text("utf-8"))
+    tables = beside(test.__code__.co_filename)
     names, *rows = (row for row in tables[test.__name__] if isinstance(row, list))
     return pytest.mark.parametrize(names, rows)(test)

@@ -4,29 +4,19 @@ No module of the core imports an extension, so a folder of one can be left out. 
 that is not here, under the entry point `steelyard.extensions`: the name, and a module with the same functions.
 """
 
-import json
 import re
 import shlex
 from collections.abc import Mapping
-from importlib import import_module, resources
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from steelyard.base.errors import MachineError
+from steelyard.base.files import data
 
 Table = Mapping[str, tuple[str, str]]
 """Name -> its module, and what it is for."""
-EXTENSIONS: Table = {
-    "adaptive": ("steelyard.extensions.adaptive", "the rule by which Soleri's weights follow feedback"),
-    "cortex_client": ("steelyard.extensions.cortex_client", "Cortex-Mem's two calls, and its language model"),
-    "int8": ("steelyard.extensions.int8", "keeping vectors in 8 bits a number"),
-    "models": ("steelyard.extensions.models", "an embedding model"),
-    "network": ("steelyard.extensions.network", "asking an address"),
-    "postgres": ("steelyard.extensions.postgres", "a vault in PostgreSQL"),
-    "spec_kit_file": ("steelyard.extensions.spec_kit_file", "system-spec-kit's own file of weights"),
-    "rerank": ("steelyard.extensions.rerank", "a re-ranker"),
-    "secrets": ("steelyard.extensions.secrets", "keeping what queries say"),
-}
+EXTENSIONS: Table = data(__package__, "extensions.json")
 
 
 def extension(name: str, table: Table = EXTENSIONS) -> Any:  # noqa: ANN401 -- a module, known by its functions alone
@@ -48,7 +38,7 @@ def extension(name: str, table: Table = EXTENSIONS) -> Any:  # noqa: ANN401 -- a
     )
 
 
-EXTRAS: dict[str, list[str]] = json.loads(resources.files(__package__).joinpath("extras.json").read_text("utf-8"))
+EXTRAS: dict[str, list[str]] = data(__package__, "extras.json")
 """Extra of the distribution -> modules it brings."""
 
 

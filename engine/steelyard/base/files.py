@@ -21,6 +21,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,12 @@ STRICT_JSON = _StrictDecoder(
 )
 """Reads JSON as its standard says: no NaN, no Infinity, no number that overflows, no key twice in one object, and
 nothing nested deeper than `MAX_NESTING` (ValueError)."""
+
+
+def data(package: str | None, name: str) -> Any:  # noqa: ANN401 -- any JSON value
+    """What a file of JSON holds that comes with a package."""
+    return STRICT_JSON.decode(resources.files(package or "").joinpath(name).read_text("utf-8"))
+
 
 _CONTROLS = re.compile("[\x7f-\x9f]")
 """Control characters that json does not escape; a terminal that shows the file would obey them."""

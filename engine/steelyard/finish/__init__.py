@@ -148,9 +148,9 @@ class Mmr(Stage):
 
     The next entry is the one with the most ``lambda * relevance - (1 - lambda) * nearest``, the first of equals.
     Relevance is its score, scaled to 0..1 over these places (1 where all are equal) unless `scaled` is 0; nearest
-    is its largest cosine
-    with an entry already chosen, 0 for the first one and for entries without a vector. Scores become these values;
-    the places behind follow in their order, under their own scores. ConfigError for a table without vectors.
+    is its largest cosine with an entry already chosen, 0 for the first one and for entries without a vector.
+    Scores become these values; the places behind follow in their order, under their own scores. ConfigError for a
+    table without vectors.
     """
 
     RESCORES: ClassVar[bool] = True

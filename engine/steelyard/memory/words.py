@@ -11,13 +11,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from importlib import resources
 from itertools import pairwise
 from typing import Any
 
 import Stemmer
 
-from steelyard.base.files import STRICT_JSON
+from steelyard.base.files import data
 
 STOP_WORDS = frozenset(
     """a an and are as at be but by for if in into is it no not of on or such that the their then there these
@@ -73,8 +72,7 @@ def stop_words(language: str) -> frozenset[str]:
 @cache
 def stop_lists() -> dict[str, frozenset[str]]:
     """Snowball's lists by language, which PostgreSQL distributes; English ones tell the language alone."""
-    text = resources.files("steelyard.memory").joinpath("stop_words.json").read_text(encoding="utf-8")
-    return {language: frozenset(words.split()) for language, words in STRICT_JSON.decode(text).items()}
+    return {language: frozenset(words.split()) for language, words in data(__package__, "stop_words.json").items()}
 
 
 @cache

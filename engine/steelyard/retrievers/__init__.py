@@ -7,9 +7,8 @@ from collections.abc import Collection
 
 from steelyard.node import Registry
 from steelyard.retrievers import graph, keywords, tsearch, vector
-from steelyard.retrievers.housekeeping import HOUSEKEEPING
+from steelyard.retrievers.heuristics import HOUSEKEEPING, URI_BONUS
 from steelyard.retrievers.kinds import Kind, RetrieverKind, ScorerKind
-from steelyard.retrievers.uri_bonus import URI_BONUS
 
 RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
     "retriever",

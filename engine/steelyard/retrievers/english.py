@@ -1,7 +1,7 @@
 """English text as PostgreSQL's full-text search reads it: tokens, their stems, and a text's tsvector.
 
-The first of `_PATTERNS` that matches is the next token: an e-mail address before a host, a host before a file
-path, a path before a number, a hyphenated compound before a word. A compound is followed by its parts, and a
+The first token of `english.toml` that matches is the next one: an e-mail address before a host, a host before a
+file path, a path before a number, a hyphenated compound before a word. A compound is followed by its parts, and a
 URL by its host and path. Markup, scripts, character entities and protocols (``http://``) are skipped.
 
 Where no other pattern matches, one character is dropped, and everything after it up to the next letter, digit,
@@ -17,9 +17,12 @@ would miss what the database finds.
 """
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from importlib import resources
+from string import Template
 
 from steelyard.memory.words import stop_lists
 
@@ -46,37 +49,13 @@ _LETTER_BY_LETTER = str.maketrans({"\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}": 
 LETTER, MARK, OTHER = "é", "\u0301", "¤"
 """One stand-in for each class of characters beyond ASCII, so that patterns need no tables of Unicode."""
 
-_A, _N, _W = "A-Za-z", "A-Za-z0-9", f"A-Za-z{LETTER}{MARK}"
-_LABEL = rf"[{_N}]++(?:[_-][{_N}]++){{0,62}}+"
-_POWER = r"[0-9]++[eE][+-]?[0-9]++"
-_HOST = rf"(?!{_POWER})(?:{_LABEL}\.){{1,126}}[{_A}]{{2,}}+(?![0-9])(?::[0-9]++)?"
-_NAME = rf"[{_N}_][{_N}_-]*+(?:\.[{_N}_][{_N}_-]*+)*+"
-_BELOW = rf"/(?:(?:\.{{1,2}}|~)/){{0,64}}(?:[.~]?{_NAME}|\.\.(?![^/]))"
-_PART = rf"(?:[0-9]*+[{_A}{LETTER}]|[0-9]++{MARK})[0-9{_W}]*+"
-_FOLDER = rf"[{_A}]++(?![0-9{_W}])|(?=[{_W}]*+[0-9]){_PART}"
-_DROPPED = rf"[^{_N}{LETTER}+\-/&]*+"
-
-_PATTERNS = {
-    "plain": rf"[{_A}]++(?![^ ,;()'\"])",
-    "email": rf"(?!{_POWER})(?:{_LABEL}(?:\.{_LABEL}){{0,126}}+|{_FOLDER})@{_HOST}",
-    "host": rf"{_HOST}(?P<path>/[!#-;=?-Z\[\]_a-z~]++)?",
-    "number": rf"[+-]?(?:[0-9]++\.)?{_POWER}",
-    "file": rf"(?:(?:~|\.{{1,2}}|[0-9]++)?{_BELOW}|~{_NAME}|(?:{_FOLDER})(?:{_BELOW}|\.{_NAME}))(?:{_BELOW})*+",
-    "parent": r"\.\.(?![^/])",
-    "skipped": rf"[{_A}]++://|&(?:[{_A}:_][{_N}:_.{LETTER}-]*+|#[0-9]++|#[xX][0-9A-Fa-f]++);",
-    "version": r"[0-9]++(?:\.[0-9]++){2,}+",
-    "decimal": r"[+-]?[0-9]++\.[0-9]++(?!\.[0-9])",
-    "compound": rf"(?P<whole>{_PART}(?:-{_PART})++)(?:-{_DROPPED})?+",  # with what is dropped after it
-    "word": _PART,
-    "integer": r"[+-][0-9]++(?!\.[0-9]++\.[0-9])|[0-9]++",
-    "dropped": rf"(?s:.){_DROPPED}",
-}
-
-_BLANK = r" \t\n\r\f\v"
-_ATTRIBUTES = rf"(?:[#%&./0-9:=?_~{_BLANK}{_A}-]|\"[^\"]*+\"|'[^']*+')*+"
-_TAG = rf"(?:/[{_A}]|[{_A}:_])[{_N}:_.{LETTER}-]*+(?:/|[{_BLANK}]{_ATTRIBUTES})?"
-_MARKUP = re.compile(rf"<(?:{_TAG}|![Dd]{_ATTRIBUTES}|\?x{_ATTRIBUTES})>")
-_CODE = re.compile(rf"<(/?)(?:script|style)[{_BLANK}>]", re.IGNORECASE)
+_PATTERNS = tomllib.loads(resources.files(__package__ or "").joinpath("english.toml").read_text("utf-8"))
+_KNOWN = {"LETTER": LETTER, "MARK": MARK}
+for _name, _text in _PATTERNS["parts"].items():
+    _KNOWN[_name] = Template(_text).substitute(_KNOWN)
+_TOKENS = {kind: Template(text).substitute(_KNOWN) for kind, text in _PATTERNS["tokens"].items()}
+_MARKUP = re.compile(_KNOWN["MARKUP"])
+_CODE = re.compile(_KNOWN["CODE"], re.IGNORECASE)
 """The begin, or with a slash the end, of text that is skipped, even when the tag is never closed."""
 
 
@@ -142,7 +121,7 @@ def tokens_of(chunk: str, first: bool) -> Iterator[tuple[str, str]]:
     ['v1.2.3', 'a-b', 'a', 'b']
     """
     pattern, shape = _token(), shape_of(chunk)
-    begin = 0 if first else next(re.finditer(_DROPPED, shape)).end()
+    begin = 0 if first else next(re.finditer(_KNOWN["DROPPED"], shape)).end()
     for match in pattern.finditer(shape, begin):
         kind = str(match.lastgroup)
         start, end = match.span("whole" if kind == "compound" else kind)
@@ -159,7 +138,7 @@ def tokens_of(chunk: str, first: bool) -> Iterator[tuple[str, str]]:
 @cache
 def _token() -> re.Pattern[str]:
     """Compiled when a text is first read: most programs import this and read none."""
-    return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items()))
+    return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _TOKENS.items()))
 
 
 def _between_markup(text: str) -> Iterator[str]:

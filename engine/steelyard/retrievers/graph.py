@@ -6,29 +6,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.base.arrays import Ints
+from steelyard.base.files import data
 from steelyard.memory.query import Query
 from steelyard.node import Option
 from steelyard.retrievers.kinds import RetrieverKind
 from steelyard.stores.base import TIER_MARK, ReadableStore, ScoredId
 
-EDGE_STRENGTHS = {
-    "caused": 1.0,
-    "derived_from": 0.9,
-    "enabled": 0.8,
-    "contradicts": 0.7,
-    "supersedes": 0.6,
-    "supports": 0.5,
-    "related": 1.0,
-}
+EDGE_STRENGTHS: dict[str, float] = data(__package__, "graph.json")
 """What an edge of each type passes on, times its own strength, 0..1 (1 where none is given); `related` is
 co-activation, whose own strength says how similar two are. Source: the weights of the code of system-spec-kit."""
 OTHER = 0.5
 """What an edge of any other type passes on."""
 STARTS = "How many of the first places of each list before it the search starts from"
-LEFT = "What is left of an activation after each relation, times its strength"
 SEEDS = Option("seeds", 5, 1, 100, STARTS, (3, 10))
 HOPS = Option("hops", 2, 1, 10, "How many relations a path may have", (1, 3))
-DECAY = Option("decay", 0.5, 0, 1, LEFT, (0.3, 0.8))
+DECAY = Option(
+    "decay", 0.5, 0, 1, "What is left of an activation after each relation, times its strength", (0.3, 0.8)
+)
 MIN_ACTIVATION = Option("least", 0.01, 0, 1, "The activation below which nothing is found")
 AGAIN = Option("again", 1, 0, 1, "1: an entry that the search starts from is found where another leads to it")
 WAYS = "By decay and strength, or hops: 1 / (1 + relations of the path), whatever they are"

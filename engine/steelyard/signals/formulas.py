@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import resources
 
 import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.fields import END_OF_TIME, FIRST_TIME
-from steelyard.base.files import STRICT_JSON
+from steelyard.base.files import data
 from steelyard.grammar import Duration
 from steelyard.memory.entry import DAY, fsrs
 from steelyard.node import Option
@@ -145,8 +144,8 @@ def created(table: SignalTable) -> SignalValues:
     return SignalValues(values, "creation among the years 1 to 9999", {"days from 1970": stated / 86_400})
 
 
-TABLES = STRICT_JSON.decode(resources.files(__package__).joinpath("tables.json").read_text("utf-8"))
-"""The numbers of system-spec-kit, from its code; null is without end."""
+TABLES = data(__package__, "tables.json")
+"""The numbers of system-spec-kit, from its code, null is without end; and the dates that recency reads."""
 HALF_LIVES = {name: np.inf if days is None else days for name, days in TABLES["half_life_days"].items()}
 """Days in which a memory of each of the nine types fades to a half. Source: the code of system-spec-kit."""
 
@@ -194,12 +193,7 @@ def popularity(table: SignalTable) -> SignalValues:
     return SignalValues(values, "0.6 * min(1, log2(uses + 1) / 5) + 0.4 * max(0, 1 - days / 90)", {"uses": uses})
 
 
-SINCE = {
-    "update": ("updated_at", "created_at"),
-    "access": ("last_accessed_at", "created_at"),
-    "creation": ("created_at",),
-    "never": (),
-}
+SINCE: dict[str, list[str]] = TABLES["recency_since"]
 """What age is counted from: the last update, the last access, creation, or nothing in a system without dates."""
 
 

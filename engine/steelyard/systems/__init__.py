@@ -6,58 +6,33 @@ Parameters of retrievers may follow in brackets: ``spec_kit[graph.hops=1, graph.
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.base.fields import parse_number
-from steelyard.config import LISTS
 from steelyard.embedders.embed import LAYER_RECIPES
-from steelyard.fusion import parse_strategy
-from steelyard.memory.text import CONTENT, template_fields
+from steelyard.memory.entry import Hit
+from steelyard.memory.text import template_fields
 from steelyard.node import Option, Registry
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
-from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex, ReadableStore
 from steelyard.stores.postings import WordAnalyzer
 from steelyard.systems import cortex_mem, echovault, mem0, moltnet, soleri, spec_kit
-from steelyard.systems.base import OWN_INDEX, ResultForms, SearchSettings, System, shown_fields
-
-POOL = 100
-"""The least depth of the baselines, and of the lists that custom strategies are fused from."""
+from steelyard.systems.base import System, generations, shown_fields
 
 
-def _baseline(name: str, strategy: str, retrievers: tuple[str, ...]) -> System:
-    """A system of a single retriever, or of all, on which custom strategies run."""
-    return System(
-        name=name,
-        profile="documented",
-        reading=Reading(
-            index=OWN_INDEX,
-            recipe="{title}\n{text}",
-            directory=cortex_mem.directory_of,
-        ),
-        searching=SearchSettings(
-            strategy=parse_strategy(strategy),
-            retrievers=retrievers,
-            depth=lambda limit: max(POOL, limit),
-            field_weights=dict.fromkeys(CONTENT, 1.0),
-        ),
-        showing=ResultForms(lambda hit: shown_fields(hit, "id title text tags project score created_at")),
-    )
+def _present(hit: Hit) -> dict[str, Any]:
+    return shown_fields(hit, "id title text tags project score created_at")
 
 
-_PLAIN = (
-    "rrf(fts, vector, k=60)",
-    tuple(name for name, kind in RETRIEVER_KINDS.items() if kind.separate_scope is None),
-)
-_LISTS = replace(_baseline(LISTS, "bm25", ()), reading=Reading(index=KeywordIndex("none", (), "none"), recipe=""))
-"""Runs strategies over recorded lists of other engines; it has no retriever, so it cannot search live."""
+_EVERY = tuple(name for name, kind in RETRIEVER_KINDS.items() if kind.separate_scope is None)
+_LISTS, *_BASELINES = generations("baselines", vars(cortex_mem) | globals())
 
 SYSTEMS: Registry[System] = Registry(
     "system",
     "key",
     (
-        *(_baseline(name, name, (name,)) for name in ("fts", "bm25", "vector")),
-        _baseline("plain", *_PLAIN),
+        *_BASELINES,
         *(*echovault.PROFILES, *moltnet.PROFILES, *soleri.PROFILES, *mem0.PROFILES),
         *(*spec_kit.PROFILES, *cortex_mem.PROFILES),
     ),

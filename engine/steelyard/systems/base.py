@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, quote
 from steelyard.base.fields import TIME_FIELDS, format_time
-from steelyard.base.files import STRICT_JSON
+from steelyard.base.files import data
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut, Stage, parse_stages
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Filters, is_blank, unchanged
-from steelyard.memory.text import CONTENT
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.retrievers.kinds import Reading, RetrieverConfig
 from steelyard.stores.base import COSINE, KeywordIndex
@@ -27,16 +26,13 @@ from steelyard.stores.postings import TokenSettings
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
 
-OWN_INDEX = KeywordIndex("content", CONTENT, "steelyard")
-"""The full-text index of systems whose documents prescribe none."""
 SNIPPET = 120
 """How many characters of a text a scan shows."""
 SEMANTIC = ("always", "auto", "never")
 """When a search may use vectors: always, only if the model is loaded (auto), or never."""
 
 
-_HERE = resources.files("steelyard.systems")
-WORD_LISTS: dict[str, str] = STRICT_JSON.decode(_HERE.joinpath("stop_words.json").read_text("utf-8"))
+WORD_LISTS: dict[str, str] = data(__package__, "stop_words.json")
 """The stop words of systems that have their own."""
 
 
@@ -229,14 +225,14 @@ def generations(name: str, module: Mapping[str, Any]) -> tuple[System, ...]:
     ``@word`` on the page is what the module calls so, or `unchanged`, or None.
     """
     module = {"None": None, "unchanged": unchanged} | dict(module)
-    page = _HERE.joinpath(f"{name}.toml").read_text("utf-8")
+    page = resources.files(__package__ or "").joinpath(f"{name}.toml").read_text("utf-8")
     systems, known = list[System](), {part: dict[str, Any]() for part in ("", *_PARTS)}
     for profile, table in tomllib.loads(page).items():
         for part in _PARTS:
             known[part] |= _told(table.pop(part, {}), module)
         known[""] |= _told(table, module)
         parts = {part: made(**known[part]) for part, made in _PARTS.items()}
-        systems.append(System(name=name, profile=profile, **parts, **known[""]))
+        systems.append(System(**{"name": name, "profile": profile} | parts | known[""]))
     return tuple(systems)
 
 

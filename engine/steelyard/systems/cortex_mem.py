@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from importlib import resources
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.files import STRICT_JSON
-from steelyard.finish import AtLeast, Cut, Drop, Files, Stage
+from steelyard.base.files import data
+from steelyard.finish import AtLeast, Cut, Stage, parse_stages
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Intent
-from steelyard.retrievers.uri_bonus import entities, keywords
+from steelyard.retrievers.heuristics import entities, keywords
 from steelyard.systems.base import generations
 
 if TYPE_CHECKING:
@@ -52,22 +52,18 @@ def timeline_of(uri: str) -> str:
 
 GENERAL, ENTITY = "general", "entity"
 """What no rule fits; and the name of a thing, for which the shipped program tests first."""
-_TABLES: dict[str, Any] = STRICT_JSON.decode(
-    resources.files(__package__).joinpath("cortex_mem.json").read_text("utf-8")
-)
+TABLES: dict[str, Any] = data(__package__, "cortex_mem.json")
 """The rules of each profile: the document's examples, filled up by the words of the real program as whole words;
 the real program's, which looks for temporal words first, and also inside other words; and the newest program's
-(0bbcdb1), with the words that it adds to a query. Beside them thresholds, of the programs with that of the retry
-where it can find anything, the weights of layers, and the least score of a result."""
-THRESHOLDS: dict[str, float] = _TABLES["documented"]["thresholds"]
-SHIPPED_THRESHOLDS: dict[str, float] = {name: first for name, (first, _) in _TABLES["shipped"]["steps"].items()}
-_QUESTION_WORDS = frozenset(_TABLES["shipped"]["question_words"])
+(0bbcdb1), with the words that it adds to a query. Beside them thresholds, with those of retries that can find
+anything, the weights of layers, the least score of a result, strategies and stages."""
+_QUESTION_WORDS = frozenset(TABLES["shipped"]["question_words"])
 _CJK = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]{2,4}")
 
 
 def _first(profile: str, text: str) -> str:
     """The first intent of a profile whose rule fits."""
-    rules: dict[str, str] = _TABLES[profile]["rules"]
+    rules: dict[str, str] = TABLES[profile]["rules"]
     return next((intent for intent, rule in rules.items() if re.search(rule, text)), GENERAL)
 
 
@@ -118,78 +114,46 @@ def rewritten_newest(text: str) -> str:
     >>> rewritten_newest("deploy steps for Ada")
     'Ada ada context deploy deploy steps for Ada details fact for steps'
     """
-    added = _TABLES["newest"]["added_words"][intent_newest(text).name]
+    added = TABLES["newest"]["added_words"][intent_newest(text).name]
     return " ".join(sorted({text, *entities(text), *keywords(text)[:6], *added}))[:LONGEST_SNIPPET]
 
 
 # Strategies and stages
 
-LAYERS = "0.2*l0, 0.3*l1, 0.5*l2"
-FULL = parse_strategy("comb_max(l0, l1, l2, normalize=none)")
-"""Everything by its best layer: a direct search."""
-LEAST_COSINE = 0.5
-"""How similar the results of a direct search are at least, where nobody asks for another number."""
 
+def _search(profile: str, threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
+    """What a profile does for a threshold that is asked for, and in a direct search: everything by its best layer.
 
-def layered(threshold: float) -> str:
-    """The document's search from a threshold on: the steps of its ladder below that, then all details, uncut."""
-    steps = ", ".join(number_text(step) for step in (0.5, 0.4, 0.3) if step < threshold)
-    return f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{steps}], cut=step, lacking=file)"
+    The document's threshold gates abstracts and cuts what they find; the ladder goes on below it, for every intent
+    alike. A directory that only its own layers found is left out. In the programs intents decide which abstracts
+    are opened and the threshold cuts results alone, directories among them; one retry is before the best layer of
+    everything. The first search looks at three times the limit of abstracts, and the retry at five times.
 
-
-def _programmed(profile: str, limit: int, threshold: float | None, direct: bool = False) -> Expr:
-    """A program's: a fixed cut, and one retry before the best layer of everything, or that at once.
-
-    The retry looks at five times the limit of abstracts, and the first search at three times.
+    The newest program adds a bonus by place and words after the cut, and its scope acts on all results. In its
+    last resort and direct search details count 0.08 more than they are similar, overviews 0.04 and abstracts 0.08
+    less.
     """
-    table, made = _TABLES[profile], {}
-    cut = number_text(table["cut"] if threshold is None else threshold)
-    for intent, steps in table["steps"].items():
+    table, made = TABLES[profile], dict[str, str]()
+    cut, ladder = number_text(table["cut"] if threshold is None else threshold), table.get("asked", ())
+    texts = table["direct_stages" if direct else "stages"]
+    stages = parse_stages([text.format(limit=limit, cut=cut) for text in texts])
+    if direct and "direct" in table:
+        return parse_strategy(table["direct"]), stages
+    all_steps: dict[str, list[float]] = table["steps"]
+    if threshold is not None and ladder:
+        all_steps = {GENERAL: [threshold, *(step for step in ladder if step < threshold)]}
+    for intent, steps in all_steps.items():
         weights = table["weights"].get(intent, table["weights"][GENERAL])
         layers = ", ".join(f"{number_text(weight)}*l{i}" for i, weight in enumerate(weights))
         first, *again = map(number_text, [2.0] if direct else steps)  # no cosine reaches 2
-        search = f"threshold={first}, relax=[{''.join(again)}], cut={cut}, depths=[{3 * limit}, {5 * limit}]"
-        made[intent] = f"layered({layers}, {search}, {table['search']})"
-    return _by_intent(made)
-
-
-def documented_search(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
-    """What the document says: thresholds by intent, or the one that is asked for, or a direct search.
-
-    An explicit threshold gates abstracts and cuts what they find; the ladder goes on below it. Results are files:
-    a directory that only its own layers found is left out.
-    """
-    if direct:
-        return FULL, (AtLeast(LEAST_COSINE if threshold is None else threshold), Cut(limit))
-    made = {GENERAL: threshold} if threshold is not None else THRESHOLDS
-    return _by_intent({intent: layered(value) for intent, value in made.items()}), (Files("none"), Cut(limit))
-
-
-def shipped_search(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
-    """What the program does: intents decide which abstracts are opened, the threshold cuts results alone.
-
-    It also returns directories, which its callers can open.
-    """
-    if direct:
-        return documented_search(threshold, limit, direct)
-    return _programmed("shipped", limit, threshold), (Cut(limit),)
-
-
-def newest_search(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
-    """What the newest program does: weights by intent, and a bonus by place and words after the cut.
-
-    Its retry never looks below 0.4. In the last resort, and in a direct search, details count 0.08 more than they
-    are similar, overviews 0.04 less and abstracts 0.08 less. Its scope acts on all results.
-    """
-    strategy = f"weighted_sum(1*{_programmed('newest', limit, threshold, direct)}, 1*uri_bonus)"
-    return parse_strategy(strategy), (Drop("inside"), Cut(limit))
-
-
-def _by_intent(made: dict[str, str]) -> Expr:
-    """The general strategy, and those of intents that differ from it."""
+        known = {"layers": layers, "first": first, "again": ", ".join(again), "cut": cut}
+        made[intent] = table["search"].format(**known, near=3 * limit, far=5 * limit)
     others = [f", {intent}={text}" for intent, text in made.items() if text != made[GENERAL]]
-    return parse_strategy(f"by_intent(default={made[GENERAL]}{''.join(others)})" if others else made[GENERAL])
+    searches = f"by_intent(default={made[GENERAL]}{''.join(others)})" if others else made[GENERAL]
+    return parse_strategy(table["whole"].format(search=searches)), stages
 
+
+SEARCHES = {profile: partial(_search, profile) for profile in TABLES}
 
 # How results are shown
 
@@ -330,4 +294,4 @@ def shipped_rows_with_snippets(result: SearchResult, content: bool) -> list[dict
     return [row.to_json() | {"snippet": beginning(row.text), "content": row.text} for row in rows(result)]
 
 
-PROFILES = DOCUMENTED, SHIPPED, NEWEST = generations("cortex_mem", globals())
+PROFILES = DOCUMENTED, SHIPPED, NEWEST = generations("cortex_mem", globals() | SEARCHES)

@@ -17,7 +17,7 @@ from steelyard_eval.choose.few_labels import UnlabelledAdvice
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.common.configurations import written_name
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.export import TARGETS, unsupported
+from steelyard_eval.export import TARGETS, unsupported, vector_notes
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.recording.next_steps import (
     WEIGHTS,
@@ -40,6 +40,7 @@ from steelyard_eval.result.structs import Answer, Estimate, Fact, Message, Step
 from steelyard_eval.views.frames import Answered
 
 MAX_SENTENCE_CHARS = 320  # characters of a sentence
+MAX_RANGE = 20  # times as many labels: a wider range is no better than its middle
 SHORT_FORMULA = 60  # characters of a formula that a sentence can hold
 
 
@@ -121,8 +122,11 @@ def describe_decision(decision: Ruling, current: str, metric: str, name: str = "
         said = Message(f"try_{decision.blocker.key}", {**facts, **decision.blocker.facts})
         return said if len(say(said)) <= MAX_SENTENCE_CHARS else Message("try_blocked", facts)
     more, least, most = (count and round_up(count) for count in (decision.more, *decision.more_range))
-    facts |= {"strict": gain.low > 0, "more": more, "least": None if least == most else least, "most": most}
-    return Message("try_more", {**facts, "unbounded": bool(least and not most)})
+    facts |= {"strict": gain.low > 0, "more": more}
+    narrow = least != most and least is not None and most is not None and most <= MAX_RANGE * least
+    if narrow:
+        return Message("try_more", {**facts, "least": least, "most": most})
+    return Message("try_more", {**facts, "rough": more is not None and least != most})
 
 
 def advised(advice: UnlabelledAdvice, dataset: Dataset, formula: str, model: str) -> Answer:
@@ -191,6 +195,7 @@ class ChosenAnswer(Answered):
             takes, lacks = ([name for name in why if bool(why[name]) == lost] for lost in (False, True))
             briefest = min(why, key=lambda name: len(why[name]))
             facts: dict[str, Fact] = {"file": str(written), "takes": takes, "lacks": lacks, "tried": [*why]}
+            facts["vectors"] = vector_notes(offered)
             key = "file_exports" if takes else "file_exports_nowhere"
             lines.append(say(Message(key, {**facts, "target": briefest, "why": why[briefest]})))
         words = {str(of(WEIGHTS)): str(of(target)) for of in (Path, try_path, current_path)}

@@ -258,4 +258,4 @@ def decide(choice: Choice) -> Decided:
             return Decided(choice, decide_from_pairs(expect, gates, None if used else row), False)
         labelled = 0
     ruling = apply_rule(expect, gates, choice.blocker)
-    return Decided(choice, *decide_with_public_prior(ruling, expect, gates, few, labelled))
+    return Decided(choice, *decide_with_public_prior(ruling, expect, gates, few, labelled, choice.blocker))

@@ -6,7 +6,7 @@ is no step from the table to the labels: the table counts as ten queries, whatev
 so it never ships: docs/evidence/few-labels.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -23,7 +23,7 @@ from steelyard_eval.choose.public import PriorGains, PublicGains, PublicTable
 from steelyard_eval.choose.rule import Expectation, Gates, Ruling, keep_decision, try_decision
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.spread import Matrix, spread
-from steelyard_eval.result.structs import Fact, Message
+from steelyard_eval.result.structs import Blocker, Fact, Message
 
 MIN_QUERIES_WITH_LOG = 15  # labelled questions from which on they decide together with a log
 MIN_OVER_FUSION_WITH_LOG = 60
@@ -120,7 +120,12 @@ def ahead_by(differences: Matrix, units: Indices, prior: PriorGains, deviations:
 
 
 def decide_with_public_prior(
-    decision: Ruling, expect: Expectation, gates: Gates, few: FewLabelCandidates | None, labelled: int
+    decision: Ruling,
+    expect: Expectation,
+    gates: Gates,
+    few: FewLabelCandidates | None,
+    labelled: int,
+    find_blocker: Callable[[int], Blocker | None] = lambda candidate: None,
 ) -> tuple[Ruling, bool]:
     """The decision, and whether it now rests on public collections.
 
@@ -141,7 +146,7 @@ def decide_with_public_prior(
     by_public = labelled < MIN_TO_SHIP and top == few.favourite
     if top is None:
         return keep_decision(scored), by_public
-    attempt = decision if top == decision.candidate else try_decision(expect, gates, top)
+    attempt = decision if top == decision.candidate else try_decision(expect, gates, top, find_blocker(top))
     if attempt.verdict == "try" and attempt.more is not None:  # with fewer nothing ships, whatever is expected
         fewest = queries_needed(labelled)
         least, most = (count and max(count, fewest) for count in attempt.more_range)

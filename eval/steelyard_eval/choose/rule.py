@@ -2,8 +2,8 @@
 
 A candidate's true mean difference has a posterior (`differences.py`). `best` is the candidate of largest
 posterior mean, likely better but unproven; those that are proven have passed the gates. What is expected of the
-one that is named is one distribution (`Expectation`). It starts from the gain out of fold: a sample on which a
-candidate passes is a lucky one. The numbers come from tests/benchmarks/evidence.py: docs/evidence/tuning.md.
+one that is named is one distribution (`Expectation`), from the gain out of fold: a sample on which a candidate
+passes is a lucky one. How the numbers were found: docs/evidence/tuning.md.
 """
 
 import math
@@ -20,6 +20,7 @@ from steelyard.config import LISTS, SearchConfig
 from steelyard_eval.choose.blockers import misleads
 from steelyard_eval.choose.differences import Posterior, Scored
 from steelyard_eval.choose.public import PRIOR_QUERIES
+from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA, MIN_STANDARD_ERROR, NO_GAIN, Gain, spread
 from steelyard_eval.recording.provenance import FOLDS
 from steelyard_eval.result.structs import Blocker
@@ -27,7 +28,7 @@ from steelyard_eval.result.structs import Blocker
 BOUND_CONFIDENCE = 0.95  # of the bound on what any candidate could gain
 MAX_P_LOSS_TO_TRY = 0.2  # A candidate is worth trying where it is worse with at most this probability
 MAX_P_LOSS_TO_SHIP = 0.1  # and ships where what is expected of it is a loss with at most this one
-LEAST_GAIN = 0.005  # what has to be expected of a candidate that is worth trying, of nDCG@10
+LEAST_GAIN = MARGIN / 2  # what has to be expected of a candidate that is worth trying
 SMALLEST = 1e-12  # A difference of less is none
 USUALLY_CHANGED = 0.6  # of queries have another value under what is chosen: docs/evidence/tuning.md
 DEALS = 6  # ways to deal the folds; the mean over them is steadier than one
@@ -104,7 +105,7 @@ class Expectation:
 
     def share_changed(self, candidate: int) -> float:
         """The share of the labelled queries on which the metric has another value."""
-        return float((np.abs(self.differences(candidate)) > SMALLEST).mean())
+        return float(np.mean(np.abs(self.differences(candidate)) > SMALLEST))
 
     def of(self, candidate: int) -> Gain:
         """The gain to expect of a candidate."""
@@ -187,8 +188,8 @@ def apply_rule(
     if passing.any():
         chosen = int(np.argmax(np.where(passing, scored.of_composite.mean, -np.inf)))
         gain, blocker = expect.of(chosen), find_blocker(chosen)
-        proven = gainful and (not gates.require_cv_gain or shrinkage_factor(gains, scored.units) > 0)
-        proven = proven and shrinkage_factor(expect.differences(chosen), scored.units) > 0
+        judged = [expect.differences(chosen), *([gains] if gates.require_cv_gain else [])]
+        proven = gainful and all(shrinkage_factor(one, scored.units) > 0 for one in judged)
         unlikely = gain.worse is None or gain.worse <= MAX_P_LOSS_TO_SHIP
         if proven and unlikely and not expect.same(chosen) and not misleads(blocker):
             return Ruling("try" if blocker else "ship", chosen, gain, bound(scored), None, blocker)
@@ -212,10 +213,8 @@ def keep_decision(scored: Scored, blocker: Blocker | None = None) -> Ruling:
 def try_decision(expect: Expectation, gates: Gates, candidate: int, blocker: Blocker | None = None) -> Ruling:
     """A candidate as worth trying, where it is a rival and enough is expected of it; else what there is stays."""
     scored, gain = expect.scored, expect.of(candidate)
-    if misleads(blocker):
-        return keep_decision(scored, blocker)
-    if expect.same(candidate) or gain.mean < LEAST_GAIN:
-        return keep_decision(scored)
+    if misleads(blocker) or expect.same(candidate) or gain.mean < LEAST_GAIN:
+        return keep_decision(scored, blocker if misleads(blocker) else None)
     more, larger, smaller = (queries_to_prove(expect, gates, candidate, errors) for errors in (0, 1, -1))
     return Ruling("try", candidate, gain, bound(scored), more, blocker, (larger, smaller))
 

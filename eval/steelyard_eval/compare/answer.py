@@ -5,25 +5,22 @@ unjudged hits, queries that vary together, and LSA.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
 import numpy as np
-from scipy.special import ndtri
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import installed
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import split_label
 from steelyard_eval.common.formatting import tells
-from steelyard_eval.compare.contenders import Contender, distinct, read_all
+from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists_and_latency import Made, Runner
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import components, lack_groups, nearly, unit_numbers
 from steelyard_eval.measures.metrics import Measure, known_mean
-from steelyard_eval.measures.paired import MARGIN, POWER
+from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA
 from steelyard_eval.recording.next_steps import (
     NEW,
@@ -183,14 +180,14 @@ def of_values(
         *([] if proven else few(queries, tests)),
         *one_scope(queries, primary, baseline),
         *nearly(queries),
-        *([] if dataset.complete else unjudged(judged, baseline, dataset, proven)),
+        *([] if dataset.complete else unjudged(judged, baseline)),
         *lsa(model),
     ]
 
 
 def few(queries: Sequence[Query], tests: Iterable[Paired]) -> list[Message]:
     """What so few queries miss; how many to label is the answer's to say."""
-    detectable = [_detectable(test) for test in tests if test.detectable]
+    detectable = [test.detectable for test in tests if test.detectable]
     many = len(set(unit_numbers(queries).tolist())) >= MIN_QUERIES_TO_COMPARE
     if not detectable:
         return [] if many else [Message("tell_little", {"queries": len(queries)})]
@@ -198,13 +195,6 @@ def few(queries: Sequence[Query], tests: Iterable[Paired]) -> list[Message]:
     if many and usual <= MAX_USEFUL_MDE:
         return []
     return [Message("few_queries", {"queries": len(queries), "detectable": usual})]
-
-
-def _detectable(test: Paired) -> float:
-    """As large as the interval says, which counts a query that was not drawn."""
-    low, high = test.gain.low, test.gain.high
-    wide = 0.0 if low is None or high is None else (high - low) / 2 * POWER / float(-ndtri(ALPHA / 2))
-    return max(test.detectable or 0.0, wide)
 
 
 def one_scope(queries: Sequence[Query], values: Values, baseline: str) -> list[Message]:
@@ -240,12 +230,8 @@ def effective_number(values: Floats, groups: Sequence[str] | Indices) -> float:
     return n * min(1.0, alone / together) if together > 0 else float(n)
 
 
-def unjudged(judged: Values, baseline: str, dataset: Dataset, proven: bool = False) -> list[Message]:
-    """Contenders whose first ten hits are judged less often than the baseline's, and the reverse.
-
-    Where nothing is proven yet, the command judges what the baseline and the first of them differ on, if that can
-    be typed: a tuned row cannot, and another contender would be another answer.
-    """
+def unjudged(judged: Values, baseline: str) -> list[Message]:
+    """Contenders whose first ten hits are judged less often than the baseline's, and the reverse."""
     share = {label: known_mean(column) for label, column in judged.items() if np.isfinite(column).any()}
     if (base := share.pop(baseline, None)) is None:
         return []
@@ -253,14 +239,8 @@ def unjudged(judged: Values, baseline: str, dataset: Dataset, proven: bool = Fal
     more = [label for label, value in share.items() if value > base + UNJUDGED]
     if not fewer and not more:
         return []
-    command = None
-    if not proven:
-        with suppress(ConfigError):
-            other = (*fewer, *more)[0]
-            distinct(read_all([baseline, other]))
-            command = words_of("judge", dataset, baseline, other, options={}) or None
     facts: dict[str, Fact] = {"share": base, "baseline": baseline, "fewer": fewer or None, "more": more or None}
-    return [Message("unjudged", {**facts, "command": command})]
+    return [Message("unjudged", facts)]
 
 
 def lsa(model: str) -> list[Message]:

@@ -23,7 +23,7 @@ SAMPLED = {
     "failing": "chosen for failing",
     "duel": "chosen because contenders disagree",
     "by hand": "chosen by hand",
-    "unknown": "not known",
+    "unknown": "origin unknown",
 }
 """What `sampled` may say of the labelled queries, in words."""
 Sampled = Annotated[str, Meta(pattern=rf"\A({'|'.join(SAMPLED)})\Z")]

@@ -8,6 +8,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard_eval.datasets.dataset import Dataset
+from steelyard_eval.datasets.manifest import workshop
 from steelyard_eval.result.structs import Fact, Message
 
 SECOND = "second-labels.txt"  # second grades of pairs that have labels, in the form of qrels.txt
@@ -21,7 +22,8 @@ def judged_twice(dataset: Dataset) -> Message:
     common = [(row[e], second[q][e]) for q, row in first.items() for e in row if e in second.get(q, {})]
     if not common:
         again = ["steelyard", "judge", str(dataset.path), "--second-judge-of", "labels", "--judge", "again"]
-        return Message("judged_once", {"count": TEN, "command": None if dataset.in_memory else [*again]})
+        fixed = dataset.in_memory or dataset.path.resolve() == workshop().resolve()  # which is installed
+        return Message("judged_once", {"count": TEN, "command": None if fixed else [*again]})
     a, b = np.array(common, dtype=np.float64).T
     kappa = weighted_kappa(a, b)
     facts: dict[str, Fact] = {"kappa": kappa, "low": kappa is not None and kappa < LOW}

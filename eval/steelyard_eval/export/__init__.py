@@ -76,7 +76,7 @@ def say(config: SearchConfig, target: Target) -> Export:
         raise Loss(strategy.describe().beyond)
     if target.complete:
         parts, notes = target.write(config)
-        return Export(target, str(strategy), parts, (*_vectors(config), *notes))
+        return Export(target, str(strategy), parts, (*vector_notes(config), *notes))
     cannot = {
         Floor: f"compares scores on a scale that {target.name} does not compute, so it would answer what the "
         "floor silences",
@@ -92,13 +92,13 @@ def say(config: SearchConfig, target: Target) -> Export:
         raise Loss(f"{', '.join(far)} compared by {similarity}: only cosine can be exported")
     parts, notes = target.write(config)
     if native:
-        return Export(target, str(strategy), parts, (*_vectors(config), *notes))
+        return Export(target, str(strategy), parts, (*vector_notes(config), *notes))
     after = [str(stage) for stage in config.finish if stage != Cut(config.limit)]
     last = [f"left out, since it acts on the finished list: {', '.join(after)}"] if after else []
-    return Export(target, str(strategy), parts, (*_vectors(config), *notes, *last))
+    return Export(target, str(strategy), parts, (*vector_notes(config), *notes, *last))
 
 
-def _vectors(config: SearchConfig) -> list[str]:
+def vector_notes(config: SearchConfig) -> list[str]:
     """A note on the model whose vectors the weights were tuned with: those of another have other scores."""
     model = config.retrievers["vector"].model if "vector" in config.retrievers else ""
     if not model or not config.effective.signals & EMBEDDING:

@@ -217,13 +217,10 @@ class BaselineComparison:
             names = ("excluded", "upper") if found.within else ("open", "reach")
             bounds = dict(zip(names, (self.gate.budget, upper), strict=True))
             return {"gain": gain.shown(-1.0), **bounds, "bound": rule.BOUND}
+        if found.fails and gain.high >= 0:  # the test is of several metrics together
+            return {"gain": gain.shown(-1.0), "p": found.p_worse}
         vague = gain.worse is not None and not tells(gain.low, gain.high)
-        return {
-            "gain": gain.shown(-1.0),
-            "worse": None if vague else gain.worse,
-            "vague": vague,
-            "p": found.p_worse if found.fails and gain.high >= 0 else None,
-        }
+        return {"gain": gain.shown(-1.0), "worse": None if vague else gain.worse, "vague": vague}
 
     @cached_property
     def slices(self) -> list[Slice]:

@@ -98,10 +98,14 @@ def difference_interval(differences: ArrayLike, groups: Sequence[object] | None 
 
 
 def _difference(differences: Floats, unit: Indices) -> Interval:
+    return _interval(spread(differences, unit), 1 - ALPHA, _unseen(differences, unit))
+
+
+def _unseen(differences: Floats, unit: Indices) -> float:
+    """What a query that was not drawn adds to the sum of squares."""
     sums, counts = by_unit(differences, unit)
     differ = int((np.abs(sums) > TIE).sum())
-    added = (EXTRA_QUERY_RMS / float(counts.mean())) ** 2 / math.sqrt(differ + 1)
-    return _interval(spread(differences, unit), 1 - ALPHA, added)
+    return float((EXTRA_QUERY_RMS / float(counts.mean())) ** 2 / math.sqrt(differ + 1))
 
 
 def _interval(found: Spread, level: float, added: float = 0.0) -> Interval:
@@ -176,7 +180,7 @@ def _paired(difference: Floats, unit: Indices, p: float, p_holm: float, margin: 
     """What is told of one of `count` challengers."""
     found, interval = spread(difference, unit), _difference(difference, unit)
     wins, losses = int((difference > TIE).sum()), int((difference < -TIE).sum())
-    detectable, needed = _power(found)
+    detectable, needed = _power(found, _unseen(difference, unit))
     told = verdict(interval, p_holm, detectable, margin)
     return Paired(
         gain=interval.shown(-1.0),
@@ -193,18 +197,19 @@ def _paired(difference: Floats, unit: Indices, p: float, p_holm: float, margin: 
     )
 
 
-def _power(found: Spread) -> tuple[float | None, int | None]:
+def _power(found: Spread, unseen: float) -> tuple[float | None, int | None]:
     """Return the smallest effect detectable with 80% power, and the number of queries for the observed effect.
 
     This is the normal approximation (z_.975 + z_.80) * sd / sqrt(n) over units, and the same solved for n, in
-    queries of an average unit.
+    queries of an average unit. The effect allows for a query that was not drawn, as the interval does.
     """
     if found.units < 2:
         return None, None
-    mean, detectable = float(found.mean), POWER * float(found.error)
+    mean, error, n = float(found.mean), float(found.error), found.units
+    detectable = POWER * math.sqrt(error**2 + unseen / n / (n - 1))
     if abs(mean) <= TIE:
         return detectable, None
-    units = max(1, math.ceil((detectable / mean) ** 2 * found.units))
+    units = max(1, math.ceil((POWER * error / mean) ** 2 * n))
     needed = math.ceil(units * found.queries / found.units)
     return detectable, needed if needed <= LABELLED_AT_MOST else None
 

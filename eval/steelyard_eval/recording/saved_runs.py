@@ -119,9 +119,10 @@ def states_of(dataset: Dataset, run: SavedRun) -> dict[str, Any]:
 
 
 def decided_on(dataset: Dataset) -> SavedRun | None:
-    """The last kept recommend, without a restriction, on these entries, queries and labels; None without one."""
+    """The last kept recommend, without a restriction, on these entries and labels; None without one."""
     with suppress(DataError):
-        now = {name: state[0] for name, state in _hashed(parts_of(dataset)).items()}
+        parts = {name: part for name, part in parts_of(dataset).items() if name != "queries"}  # new ones may wait
+        now = {name: state[0] for name, state in _hashed(parts).items()}
         for run in reversed(load_runs(dataset)):
             free = run.kind == "recommend" and not run.facts.restricted
             if free and run.facts.states.items() >= now.items():

@@ -1,7 +1,7 @@
 """The kernel of search: forms against the engine's plans, its values against replay and pytrec_eval."""
 
-import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from by_trec_eval import oracle
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tabled import tabled
+from hypothesis import given, settings, strategies as st
+from tabled import beside, tabled
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config import SearchConfig
@@ -33,7 +32,7 @@ from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.trec_runs import run_lines
 from steelyard_eval.recording.replay import replay
 
-TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+TABLES = beside(__file__)
 STRATEGIES = [text for (text,) in TABLES["strategies"]]
 
 
@@ -310,12 +309,15 @@ def test_a_form_of_no_rows_earns_nothing_under_any_weights():
 
 
 USE = """
-import importlib.util, sys
+import importlib.util, os, sys
 spec = importlib.util.spec_from_file_location("lanes", sys.argv[1])
-lanes = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(lanes)
-print(lanes.compiled().signatures)
+for home in map(str.strip, sys.stdin):
+    os.environ |= {"HOME": home, "XDG_CACHE_HOME": home + "/cache"}
+    lanes = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(lanes)
+    print(lanes.compiled().signatures, flush=True)
 """
+"""Loads the file, and compiles its loops, for each home that it is told."""
 SHORT = """rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, divisors, logs, each):
     each[0, 0, 0] = rows[0, 0]
 """
@@ -329,24 +331,27 @@ def test_the_loops_compile_where_nothing_can_be_kept_and_where_what_is_kept_is_b
     kept, blocked = source.parent / "__pycache__", tmp_path / "blocked"
     blocked.touch()
 
-    def use(home):
-        environment = {**os.environ, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "NUMBA_OPT": "1"}
-        environment.pop("NUMBA_CACHE_DIR", None)
-        command = [sys.executable, "-B", "-c", USE, str(source)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert "Array(float32, 2" in done.stdout
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    how = {
+        "env": environment | {"NUMBA_OPT": "1"},
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "text": True,
+    }
+    with subprocess.Popen([sys.executable, "-B", "-c", USE, str(source)], bufsize=1, **how) as process:
 
-    use(tmp_path)
-    assert {file.suffix for file in kept.iterdir()} == {".nbi", ".nbc"}
-    for file in kept.iterdir():
-        file.write_bytes(b"broken")
-    use(tmp_path)
-    for file in kept.iterdir():
-        file.unlink()
-    kept.rmdir()
-    kept.touch()  # a file where the folder should be, and another where the user's folders are
-    use(blocked)
+        def use(home):
+            process.stdin.write(f"{home}\n")
+            assert "Array(float32, 2" in process.stdout.readline()
+
+        use(tmp_path)
+        assert {file.suffix for file in kept.iterdir()} == {".nbi", ".nbc"}
+        for file in kept.iterdir():
+            file.write_bytes(b"broken")
+        use(tmp_path)
+        shutil.rmtree(kept)
+        kept.touch()  # a file where the folder should be, and another where the user's folders are
+        use(blocked)
 
 
 CUT = "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.4, relax=[0.1], cut={cut}, then={then})"

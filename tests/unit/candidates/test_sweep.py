@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from search_forms import MEASURES, directly, drawn_forms, form_of, measure, random_form
 from tabled import tabled
 

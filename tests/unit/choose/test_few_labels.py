@@ -1,25 +1,18 @@
 """What is said without labels, and with few."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import beside, tabled
 
 import steelyard_eval as sy
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.choose import few_labels
+from steelyard_eval.choose.blockers import chosen_queries
 from steelyard_eval.choose.differences import Scored
-from steelyard_eval.choose.few_labels import (
-    FewLabelCandidates,
-    advise,
-    ahead_by,
-    decide_from_pairs,
-    decide_with_public_prior,
-    fact_signals_used,
-)
+from steelyard_eval.choose.few_labels import advise, decide_from_pairs, decide_with_public_prior, fact_signals_used
 from steelyard_eval.choose.public import DEFAULT, PriorGains, PublicGains, near_default, public_table
 from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, apply_rule
 from steelyard_eval.result.sentences import say
@@ -30,7 +23,7 @@ def config_of(text, system="plain"):
     return made.with_strategy(parse_strategy(text)) if text else made
 
 
-TABLE = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+TABLE = beside(__file__)
 ELSEWHERE, BEHIND = TABLE["elsewhere"].values()
 """Collections without LoCoMo's, whose unanswerable questions counted in the experiment that this rests on, and how
 far behind the best the default was in it.
@@ -110,9 +103,11 @@ def test_a_posterior_starts_from_what_is_known_and_lies_ahead_by_its_deviations(
     # Known: 0 with a variance of .08, worth ten queries. Mean (2 * .2 + 10 * 0) / 12; variance between queries
     # (2 * .02 + 10 * .08) / 12 = .07, and of the mean .07 / 12.
     known = PriorGains(np.array([0.0]), np.array([0.08]), np.array([10.0]))
-    assert ahead_by(rows, np.arange(2), known, 0.5) == pytest.approx([0.4 / 12 - 0.5 * np.sqrt(0.07 / 12)])
+    assert few_labels.ahead_by(rows, np.arange(2), known, 0.5) == pytest.approx(
+        [0.4 / 12 - 0.5 * np.sqrt(0.07 / 12)]
+    )
     # Nothing known: the mean .2 less half of sqrt(.02 / 2) = .1.
-    assert ahead_by(rows, np.arange(2), PriorGains.none(1), 0.5) == pytest.approx([0.15])
+    assert few_labels.ahead_by(rows, np.arange(2), PriorGains.none(1), 0.5) == pytest.approx([0.15])
 
 
 def evidence(current, default, third, n):
@@ -122,7 +117,7 @@ def evidence(current, default, third, n):
     return Scored.of(rows.astype(np.float32), rows.astype(np.float32))
 
 
-KEEP = FewLabelCandidates(np.array([1, 2]), np.zeros(2), np.zeros(2), 1)
+KEEP = few_labels.FewLabelCandidates(np.array([1, 2]), np.zeros(2), np.zeros(2), 1)
 """Nothing is known of what is used today; what is kept stands."""
 TRY = replace(KEEP, known_current=-0.1, favoured=True)
 """The default gained .1 over it on public collections."""
@@ -147,8 +142,12 @@ class TestRules:
     def test_a_keep_is_reconsidered(self, n, third, advice, verdict, candidate, public):
         own = evidence(0, -0.1, third, n)
         kept = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="keep", candidate=None)
-        found, rests = decide_with_public_prior(kept, Expectation(own), ALL_FAMILIES, ADVICE[advice], n)
+        why = chosen_queries("by hand")
+        found, rests = decide_with_public_prior(
+            kept, Expectation(own), ALL_FAMILIES, ADVICE[advice], n, lambda _: why
+        )
         assert (found.verdict, found.candidate, rests) == (verdict, candidate, public)
+        assert found.blocker == (why if verdict == "try" else None)
 
     def test_without_labels_only_public_collections_speak(self):
         own = evidence(0, 0.1, 0.3, 20)

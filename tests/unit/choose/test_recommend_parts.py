@@ -272,9 +272,10 @@ def test_what_is_said_has_the_metric_today_and_expected_with_its_range():
         (attempt, "try_more", "strict", True),  # the range is above 0, and yet it does not ship
         (replace(attempt, gain=Gain.of(0.05, 0.03)), "try_more", "strict", False),
         (wide, "try_more", "most", 180),
-        (wide, "try_more", "unbounded", False),
-        (endless, "try_more", "least", 12),
-        (endless, "try_more", "unbounded", True),
+        (wide, "try_more", "rough", None),
+        (replace(attempt, more_range=(8, 183)), "try_more", "rough", True),  # more than twenty times as many
+        (endless, "try_more", "least", None),
+        (endless, "try_more", "rough", True),
         (replace(attempt, more_range=(36, 38)), "try_more", "least", None),  # one number when rounded
         (replace(attempt, more=None), "try_more", "more", None),
         (replace(attempt, blocker=blockers.INTERRUPTED), "try_interrupted", "bound", None),

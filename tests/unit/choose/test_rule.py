@@ -8,25 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tabled import tabled
 
+from steelyard_eval.choose import rule
 from steelyard_eval.choose.differences import Scored, SecondMeasurement, posterior
 from steelyard_eval.choose.public import PriorGains, table_weight
-from steelyard_eval.choose.rule import (
-    ALL_FAMILIES,
-    OVER_SYSTEM,
-    Expectation,
-    Gates,
-    apply_rule,
-    best,
-    bound,
-    folds,
-    gains_out_of_fold,
-    passes_gates,
-    shrinkage_factor,
-)
+from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, apply_rule, bound, folds, shrinkage_factor
 from steelyard_eval.measures.spread import spread
 from steelyard_eval.result.structs import Blocker
 
@@ -58,7 +46,7 @@ def reference_proven(metric, composite, tables=None):
 
 def proven(evidence):
     """The candidate with the greatest mean of the composite among those that pass both gates, or None."""
-    passing = passes_gates(evidence, ALL_FAMILIES)
+    passing = rule.passes_gates(evidence, ALL_FAMILIES)
     return int(np.argmax(np.where(passing, evidence.of_composite.mean, -np.inf))) if passing.any() else None
 
 
@@ -121,8 +109,8 @@ class TestRule:
     def test_out_of_fold_no_query_is_judged_by_a_choice_that_saw_it(self):
         # Candidate q is right for query q alone: chosen on the others it always gains nothing where it is judged.
         evidence = Scored.of(np.eye(20), np.eye(20))
-        assert best(evidence.of_composite) is not None
-        assert gains_out_of_fold(evidence, 0).tolist() == [0.0] * 20
+        assert rule.best(evidence.of_composite) is not None
+        assert rule.gains_out_of_fold(evidence, 0).tolist() == [0.0] * 20
         assert apply_rule(Expectation(evidence), ALL_FAMILIES).verdict == "keep"
 
     def test_the_bound_is_the_largest_upper_end_and_never_below_zero(self):
@@ -154,7 +142,7 @@ class TestRule:
         assert verdict != "try" or found.candidate == 0
 
     def test_what_folds_do_not_gain_passes_the_gates(self):
-        assert passes_gates(expectation(np.tile([0.25, 0.05], 20)).scored, ALL_FAMILIES).all()
+        assert rule.passes_gates(expectation(np.tile([0.25, 0.05], 20)).scored, ALL_FAMILIES).all()
 
     def test_the_best_of_the_likely_is_tried_where_the_best_of_all_is_not_likely(self):
         steady, wild = np.tile([0.25, -0.15], 20), np.tile([1.0, -0.88], 20)  # t 1.58 and .40, means .05 and .06
@@ -168,7 +156,7 @@ class TestRule:
         own[:15] = 0.0  # it changes half of the queries, and 0.6 are usual
         table, variance, known = 0.08, 0.09, 7.5
         prior = PriorGains(np.array([table]), np.array([variance]), np.array([known]))
-        expect = Expectation(Scored.of(own[None, :], own[None, :], (prior, prior), units), OVER_SYSTEM)
+        expect = Expectation(Scored.of(own[None, :], own[None, :], (prior, prior), units), rule.OVER_SYSTEM)
         vars(expect)["unseen"] = unseen
         found = expect.of(0)
 
@@ -191,7 +179,7 @@ class TestRule:
         metric = np.tile([0.04, 0.06], 20)[None, :]
         expect = Expectation(Scored.of(metric, metric))
         vars(expect)["unseen"] = np.tile([0.356, -0.276], 20)
-        found = apply_rule(expect, Gates(0.02, 2.0))
+        found = apply_rule(expect, rule.Gates(0.02, 2.0))
         assert (found.verdict, found.candidate) == ("try", 0)
         assert found.gain.worse > 0.1
 

@@ -14,17 +14,8 @@ from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.finish import Floor, parse_stages
 from steelyard.systems import find_system
-from steelyard_eval.choose.find_floor import (
-    FloorBound,
-    ScoredResults,
-    describe_floor,
-    errors_allowed,
-    find_floor,
-    floor_for_all,
-    floor_for_false_answers,
-    floor_for_recall_loss,
-    promises_of,
-)
+from steelyard_eval.choose import find_floor as floors
+from steelyard_eval.choose.find_floor import floor_for_all, floor_for_false_answers, floor_for_recall_loss
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.measures.paired import exact_interval
@@ -33,7 +24,7 @@ from steelyard_eval.measures.paired import exact_interval
 def lists(rows, unit=None):
     """Of [[(score, relevant), ...] of each query]; as a list shows them."""
     flat = [hit for own in rows for hit in own]
-    return ScoredResults(
+    return floors.ScoredResults(
         np.cumsum([0, *map(len, rows)]),
         np.array([score for score, _ in flat], dtype=float),
         np.array([relevant for _, relevant in flat], dtype=bool),
@@ -79,8 +70,8 @@ class TestBounds:
     @pytest.mark.parametrize(("share", "needed"), [(0.1, 22), (0.05, 45), (0.2, 11)])
     def test_so_many_questions_prove_a_share_of_false_answers(self, share, needed):
         # (1 - share) ** n <= 0.1, as the prototype's README has it: 22, 45 and 11
-        assert errors_allowed(needed, share) == 0
-        assert errors_allowed(needed - 1, share) == -1
+        assert floors.errors_allowed(needed, share) == 0
+        assert floors.errors_allowed(needed - 1, share) == -1
         with pytest.raises(ConfigError, match=rf"needs {needed} queries.*there are {needed - 1}; mark 1 more"):
             floor_for_false_answers(lists([[(at / 100, False)] for at in range(needed - 1)]), share)
 
@@ -108,7 +99,7 @@ class TestBounds:
     @tabled
     def test_a_floor_in_five_digits_keeps_its_promises(self, lost, false, chosen):
         given = {"lost": lost, "false": false}
-        bounds = {name: FloorBound(floor, 0, 40, 40) for name, floor in given.items() if floor is not None}
+        bounds = {name: floors.FloorBound(floor, 0, 40, 40) for name, floor in given.items() if floor is not None}
         found = floor_for_all(bounds)
         assert found == (None if chosen is None else pytest.approx(chosen, abs=1e-12))
         if found is not None:
@@ -151,7 +142,7 @@ def shown_of(result, key="silence"):
 
 class TestFloors:
     def test_from_labels_to_a_file_that_searches_and_compare_counts_what_is_silent(self, folder, tmp_path):
-        found = find_floor(load(folder), FUSED, {"lost": 0.1}, embedder="lsa")
+        found = floors.find_floor(load(folder), FUSED, {"lost": 0.1}, embedder="lsa")
         assert found.claims[0]["queries"] == 50
         assert found.claims[0]["bound"] <= 0.1
         out = tmp_path / "w.json"
@@ -179,7 +170,7 @@ class TestFloors:
     def test_promises_that_exclude_each_other_are_told(self, tmp_path):
         """The unanswerable questions score as the others do, so none is silenced without losing all of these."""
         alike = [f"word{chr(97 + at)}a of it" for at in range(24)]
-        found = find_floor(load(written(tmp_path / "mine", alike)), "vector", BOTH, embedder="lsa")
+        found = floors.find_floor(load(written(tmp_path / "mine", alike)), "vector", BOTH, embedder="lsa")
         assert found.least is None
         assert not [stage for stage in found.config.finish if isinstance(stage, Floor)]
         assert set(found.config.retrievers) == {"vector"}  # and not those that the floor would have read
@@ -195,7 +186,7 @@ class TestFloors:
     @pytest.mark.parametrize("text", ["lost=0", "wrong=10%", "lost=lots", "lost=200%"])
     def test_a_promise_that_is_none_is_refused(self, text):
         with pytest.raises(ConfigError, match=r"share|can promise"):
-            promises_of(text)
+            floors.promises_of(text)
 
     def test_tuning_puts_a_floor_into_what_it_writes(self, folder, tmp_path):
         out = tmp_path / "w.json"
@@ -206,7 +197,7 @@ class TestFloors:
 
     @tabled
     def test_what_a_floor_cannot_do_or_need_not_is_told(self, floor, claims, key):
-        said = describe_floor(floor, claims)
+        said = floors.describe_floor(floor, claims)
         assert said.key == key
         shown = {"measured": 0.02, "share": 0.1, "queries": 60, "sure": 0.9}
         assert key != "floor_not_needed" or said.facts == shown

@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import msgspec
 import pytest
 from command_line import done, run
+from tabled import ROOT
 
 from steelyard.fusion import FAMILIES, fuse, parse_strategy
 from steelyard.fusion.sums import NORMALIZERS
@@ -25,7 +25,6 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.logs import LogLine
 from steelyard_eval.datasets.manifest import starter
 
-ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 STRATEGIES = (ROOT / "docs" / "strategies.md").read_text("utf-8")
 DATA = (ROOT / "docs" / "data.md").read_text("utf-8")

@@ -4,26 +4,25 @@ import json
 import re
 import shlex
 import shutil
-from pathlib import Path
 
 import click
 import numpy as np
 import pytest
 from command_line import done, run
 from simulation import simulate_log
+from tabled import ROOT, beside
 from written_set import write_set
 
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 
-ROOT = Path(__file__).resolve().parents[3]
 WORDS = ("token", "cache", "deploy", "budget")
 REFUSED = "which has lists and no weights; name a system, a strategy or a weights file here"
 LISTS = ("run", "run of another name", "endpoint")
 NO_RUNS = "cannot answer new queries; name a system"
 """Said where lists are asked for queries that nobody asked before."""
-SPELLINGS, LINES, COMMANDS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8")).values()
+SPELLINGS, LINES, COMMANDS = beside(__file__).values()
 """Every way to name a contender, a command for every place that takes one, and those that have figures."""
 ENDS = {
     "serve": "there is no vault",  # it would serve until it is stopped

@@ -13,7 +13,7 @@ import jsonschema_rs
 import pytest
 import yaml
 from command_line import document, done
-from tabled import tabled
+from tabled import ROOT, tabled
 from written_set import contents
 
 import steelyard_eval as sy
@@ -141,7 +141,6 @@ class TestInit:
         assert len(list(_misplaced(Path(name.format(here=tmp_path / "top"))))) == told
 
 
-ROOT = Path(__file__).parents[3]
 WORKFLOWS = {"github-workflows": ".github/workflows/relevance.yml", "gitlab-ci": ".gitlab-ci.yml"}
 """The name of a schema -> the file that it is for."""
 KINDS = [*WORKFLOWS, "github-actions"]

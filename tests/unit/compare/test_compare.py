@@ -150,13 +150,10 @@ def test_too_few_queries_are_told_with_what_they_miss():
     assert few(again, []) == [Message("tell_little", {"queries": 40})]
 
 
-def test_hits_that_are_judged_less_often_are_told_on_either_side(dataset):
+def test_hits_that_are_judged_less_often_are_told_on_either_side():
     shares = {"bm25": 0.8, "vector": 0.7, "c": 0.9, "d": 0.82}
     judged = {label: np.full(30, share) for label, share in shares.items()}
-    (told,), (proven,) = unjudged(judged, "bm25", dataset), unjudged(judged, "bm25", dataset, proven=True)
-    assert told.facts["command"][-2:] == ["bm25", "vector"] and proven.facts["command"] is None
-    (tuned,) = unjudged({"bm25": np.ones(30), "rrf, tuned": NOTHING, "vector": NOTHING}, "bm25", dataset)
-    assert tuned.facts["command"] is None  # to judge for another contender is no step towards this answer
+    (told,) = unjudged(judged, "bm25")
     assert told.facts["share"] == pytest.approx(0.8)
     assert (told.facts["fewer"], told.facts["more"]) == (["vector"], ["c"])
 
@@ -166,9 +163,7 @@ def test_where_all_is_judged_an_unjudged_hit_is_no_doubt(dataset, complete):
     """docs/data.md: with a complete pool, as starter says of its own, what has no label is not relevant."""
     own = dataset if complete else dataclasses.replace(dataset, pool=None)
     found = compare(own, ("fts", "vector"), timed=False).result
-    told = [notice for notice in found.notices if notice.key == "unjudged"]
-    command = ["steelyard", "judge", str(own.path), "fts", "vector"]
-    assert [notice.facts["command"] for notice in told] == ([] if complete else [command])
+    assert any(notice.key == "unjudged" for notice in found.notices) is not complete
 
 
 def scoped(count, scopes, group=""):

@@ -197,7 +197,7 @@ class TestEndpoints:
             compare(dataset, "http://127.0.0.1:9/search?q={query}")
 
     @tabled
-    def test_an_endpoint_that_cannot_be_asked_is_refused_before_anything_runs(self, text, rule):
+    def test_what_cannot_be_asked_is_refused_before_anything_runs(self, text, rule):
         with pytest.raises(ConfigError, match=rule):
             read(text)
 

@@ -4,6 +4,7 @@ import json
 import sys
 from collections import namedtuple
 from dataclasses import dataclass, field
+from types import SimpleNamespace as Named
 
 import numpy as np
 import pandas as pd
@@ -30,53 +31,23 @@ class Document:
     metadata: dict = field(default_factory=dict)
 
 
-@dataclass
-class NodeWithScore:
-    """As LlamaIndex has it: a node inside, with the score beside it."""
-
-    node: object
-    score: float | None = None
+def of_library(name, **methods):
+    """An object as a library has it."""
+    return type(name, (), methods)()
 
 
-@dataclass
-class Node:
-    node_id: str
-    metadata: dict = field(default_factory=dict)
+def refuse(self, *_):
+    raise AssertionError
 
 
-class LangChain:
-    """Runnables have transform, too, which takes no table."""
-
-    def invoke(self, text):
-        return [Document(id=f"chunk-{at}", metadata={"doc_id": id_}) for at, id_ in enumerate(FOUND[text])]
-
-    def transform(self, texts):
-        raise AssertionError
+def chunks(self, text):
+    return [Document(id=f"chunk-{at}", metadata={"doc_id": id_}) for at, id_ in enumerate(FOUND[text])]
 
 
-class OldLangChain:
-    def get_relevant_documents(self, query):
-        return [Document(metadata={"id": id_}) for id_ in FOUND[query]]
-
-
-class LlamaIndex:
-    """Components have to_dict, too, which is no run."""
-
-    def retrieve(self, text):
-        return [NodeWithScore(Node("n", {"doc_id": id_}), 0.9 - at / 10) for at, id_ in enumerate(FOUND[text])]
-
-    def to_dict(self):
-        raise AssertionError
-
-
-class Haystack:
-    """Components have to_dict, too, which is no run; their run takes keywords."""
-
-    def run(self, *, query, top_k=None):
-        return {"documents": [Document(id=id_) for id_ in FOUND[query]]}
-
-    def to_dict(self):
-        return {"type": "InMemoryBM25Retriever"}
+def nodes(self, text):
+    """As LlamaIndex has them: a node inside, with the score beside it."""
+    held = [Named(node_id="n", metadata={"doc_id": id_}) for id_ in FOUND[text]]
+    return [Named(node=node, score=0.9 - at / 10) for at, node in enumerate(held)]
 
 
 def plain(text: str):
@@ -103,20 +74,20 @@ SCORES = {query: {id_: 2.5 - at for at, id_ in enumerate(FOUND[text])} for query
 """As pytrec_eval and the constructor of ranx's Run take it."""
 
 
-class Run:
-    """As ranx's: `to_dict` gives the scores of documents by query."""
-
-    def to_dict(self):
-        return SCORES
-
-
 CONTENDERS = [
-    LangChain(),
-    OldLangChain(),
-    LlamaIndex(),
-    Haystack(),
+    of_library("LangChain", invoke=chunks, transform=refuse),  # it transforms no table
+    of_library(
+        "OldLangChain",
+        get_relevant_documents=lambda self, query: [Document(metadata={"id": id_}) for id_ in FOUND[query]],
+    ),
+    of_library("LlamaIndex", retrieve=nodes, to_dict=refuse),  # components have to_dict, too, which is no run
+    of_library(
+        "Haystack",
+        run=lambda self, *, query, top_k=None: {"documents": [Document(id=id_) for id_ in FOUND[query]]},
+        to_dict=lambda self: {"type": "InMemoryBM25Retriever"},
+    ),
     Pipeline(),
-    Run(),
+    of_library("Run", to_dict=lambda self: SCORES),  # as ranx's: the scores of documents by query
     plain,
     lambda query: FOUND[query.text],
     lambda query: [(Document(metadata={"id": id_}), 0.5) for id_ in FOUND[query.text]],
@@ -197,33 +168,15 @@ def test_tables_load_as_they_are(data, doc, query, text, columns):
     assert loaded.qrels == data.dataset.qrels
 
 
-Doc = namedtuple("Doc", "doc_id text")
-Qrel = namedtuple("Qrel", "query_id doc_id relevance iteration")
-
-
-class Topic(namedtuple("Topic", "query_id text")):
-    def default_text(self):
-        return self.text
-
-
-class IrDataset:
-    """As https://ir-datasets.com/python.html has it: iterators of named tuples."""
-
-    def docs_iter(self):
-        return iter([Doc(*pair) for pair in CORPUS.items()])
-
-    def queries_iter(self):
-        return iter([Topic(*pair) for pair in QUERIES.items()])
-
-    def qrels_iter(self):
-        return iter([Qrel("q1", "m1", 1, "0"), Qrel("q2", "m2", 1, "0")])
-
-    def has_qrels(self):
-        return True
-
-
 def test_a_data_set_that_ir_datasets_has_loaded(data):
-    loaded = sy.load(IrDataset()).dataset
+    """As https://ir-datasets.com/python.html has it: iterators of named tuples."""
+    doc, topic = namedtuple("Doc", "doc_id text"), namedtuple("Topic", "query_id text")
+    topic.default_text = lambda self: self.text
+    qrel = namedtuple("Qrel", "query_id doc_id relevance iteration")
+    held = {"docs": [doc(*pair) for pair in CORPUS.items()], "queries": [topic(*pair) for pair in QUERIES.items()]}
+    held["qrels"] = [qrel("q1", "m1", 1, "0"), qrel("q2", "m2", 1, "0")]
+    calls = {f"{name}_iter": lambda rows=rows: iter(rows) for name, rows in held.items()}
+    loaded = sy.load(Named(**calls, has_qrels=lambda: True)).dataset
     assert [one.text for one in loaded.entries] == list(CORPUS.values())
     assert loaded.qrels == data.dataset.qrels
 

@@ -8,13 +8,12 @@ import pickle
 import re
 import shutil
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from command_line import run
-from tabled import tabled
+from tabled import beside, tabled
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
@@ -33,7 +32,7 @@ from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.recording.saved_runs import keep
 from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result
 
-TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+TABLES = beside(__file__)
 ENTRIES, QUERIES = ([row for (row,) in TABLES[name]] for name in ("entries", "queries"))
 QRELS = "q1 0 e1 2\nq1 0 e2 0\nq2 0 e2 1\n"
 MANIFEST = {"name": "tiny", "as_of": "2026-11-22T00:00:00Z", "text_for_embedding": "{title} said: {text}"}

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.sparse.csgraph import connected_components
 from tabled import tabled
 
@@ -16,23 +15,9 @@ import steelyard_eval as sy
 from steelyard.memory.query import Query
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS
-from steelyard_eval.datasets.groups import (
-    COSINE,
-    COSINE_SAME,
-    PROPOSED,
-    SHARED,
-    alike,
-    by_vectors,
-    duplicates_in_words,
-    judged,
-    merged,
-    normalised_text,
-    questions,
-    unit_numbers,
-    with_proposed,
-)
+from steelyard_eval.datasets import groups as grouping
+from steelyard_eval.datasets.groups import COSINE, COSINE_SAME, alike, judged, normalised_text, unit_numbers
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.workspace import Workspace
 
 
 class TestUnits:
@@ -86,23 +71,27 @@ class TestProposals:
         least = np.where(answers[:, None] == answers, COSINE_SAME, COSINE)
         near = (unitary @ unitary.T >= least) & (numbers[:, None] == numbers) | (unit[:, None] == unit)
         expected = connected_components(near)[1]
-        found = merged(unit, numbers, answers, by_vectors(vectors), (COSINE, COSINE_SAME))
+        found = grouping.merged(unit, numbers, answers, grouping.by_vectors(vectors), (COSINE, COSINE_SAME))
         assert ((found[:, None] == found) == (expected[:, None] == expected)).all()
 
     def test_a_retyped_query_is_found_without_vectors_and_one_on_another_number_is_not(self):
         # 34 letters, so 32 runs of three each; a changed letter changes three: (32 - 3) / (32 + 3) = .83.
         texts = ["where did we store the signing certificate", "where did we store the signing certifikate"]
         other = [f"what did we decide on the second of march {year}" for year in (2023, 2024)]
-        assert SHARED < 29 / 35
+        assert grouping.SHARED < 29 / 35
         dataset = sy.load({"e": "x"}, dict(zip("abcd", texts + other, strict=True)), {"a": ["e"]}).dataset
         assert alike(dataset, dataset.queries).tolist() == [0, 0, 1, 2]
-        assert [one.group for one in with_proposed(dataset, dataset.queries)] == [PROPOSED + "a"] * 2 + [""] * 2
+        assert [one.group for one in grouping.with_proposed(dataset, dataset.queries)] == [
+            grouping.PROPOSED + "a"
+        ] * 2 + [""] * 2
 
     def test_memory_is_not_that_of_all_pairs(self):
         size = 4000  # all pairs are 64 MB in float32
         vectors = np.random.default_rng(0).standard_normal((size, 16))
         tracemalloc.start()
-        merged(np.arange(size), np.zeros(size), np.arange(size), by_vectors(vectors), (COSINE, COSINE_SAME))
+        grouping.merged(
+            np.arange(size), np.zeros(size), np.arange(size), grouping.by_vectors(vectors), (COSINE, COSINE_SAME)
+        )
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 10e6
@@ -115,21 +104,17 @@ class TestProposals:
         repeated = sy.load({f"e{at}": "x" for at in range(8)}, texts, qrels).dataset
         queries = judged(repeated, repeated.queries)
         assert unit_numbers(queries).tolist() == np.repeat(np.arange(8), 5).tolist()
-        assert questions(queries) == 8
+        assert grouping.questions(queries) == 8
         assert len(set(alike(dataclasses.replace(repeated, qrels={}), repeated.queries).tolist())) == 40
         refused = judged(dataclasses.replace(repeated, groups="given"), repeated.queries)
-        assert (questions(refused), refused) == (40, repeated.queries)
+        assert (grouping.questions(refused), refused) == (40, repeated.queries)
         own = dataclasses.replace(repeated.queries[0], group="mine")  # what is given stays
         assert unit_numbers(judged(repeated, [own, *repeated.queries[1:]])).tolist()[:2] == [0, 1]
 
 
-@pytest.fixture(scope="module")
-def workspace(dataset):
-    return Workspace.open(dataset)
-
-
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_no_signal_of_any_system_is_constant(workspace, system):
+def test_no_signal_of_any_system_is_constant(data, system):
+    workspace = data.workspace
     config = SYSTEMS[system].config(10, workspace.model, {})
     strategy, table = config.effective, record(workspace, workspace.dataset.split("all"), [config])
     used = strategy.signals - {"unindexed", "one"}  # the files of folders, of which this set has none; and 1
@@ -140,4 +125,4 @@ def test_no_signal_of_any_system_is_constant(workspace, system):
 
 
 def test_of_equal_entries_all_but_one_repeat():
-    assert duplicates_in_words([["a", "b", "c"], ["d", "e"]]).startswith("3 entries repeat")
+    assert grouping.duplicates_in_words([["a", "b", "c"], ["d", "e"]]).startswith("3 entries repeat")

@@ -22,8 +22,7 @@ from tabled import tabled
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError
 from steelyard.base.extensions import installing
 from steelyard.embedders.embed import CachedEmbedder, RecordedEmbedder, embed_checked
-from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret, detect
-from steelyard.extensions.models import settings as settings_module
+from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret, detect, settings as settings_module
 
 KEY = "sk-test-0123456789abcdef"
 TEXTS = [f"text {at}" for at in range(7)]

@@ -8,8 +8,7 @@ from importlib.util import find_spec
 import apsw
 import numpy as np
 import pytest
-from command_line import document as found
-from command_line import done, run
+from command_line import document as found, done, run
 from tabled import tabled
 from written_set import write_set
 

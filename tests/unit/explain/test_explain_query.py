@@ -1,14 +1,12 @@
 """Explaining one query: the numbers add up, equal live search, and what was missed is found."""
 
-import json
 from dataclasses import replace
 from functools import reduce
 from operator import add
-from pathlib import Path
 
 import pytest
 from command_line import document, done
-from tabled import tabled
+from tabled import beside, tabled
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError
@@ -24,7 +22,7 @@ from steelyard_eval.explain.text import _changes, _listed, _signal
 from steelyard_eval.recording.workspace import Workspace
 
 HARM = "<script>alert(1)</script>\x1b[31m\u202e"
-ENTRIES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["ENTRIES"]
+ENTRIES = beside(__file__)["ENTRIES"]
 SOLERI = (
     "weighted_sum(0.25*tfidf, 0.15*cosine, 0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, 0.15*domain)"
 )

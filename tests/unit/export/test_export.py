@@ -7,13 +7,12 @@ import itertools
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import document, done
 from jsonschema import Draft202012Validator, validate
-from tabled import tabled
+from tabled import ROOT, beside, tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
@@ -28,7 +27,6 @@ from steelyard_eval.export import TARGETS, export
 
 from .families import table as families_table
 
-ROOT = Path(__file__).parents[3]
 ECHOVAULT = "tiered(fts, min_results=3, then=weighted_sum(0.42*fts, 0.58*vector, normalize=max))"
 MOLTNET = "weighted_sum(2*rrf(vector, fts, k=40), 0.3*recency(half_life=69h), 0.1*importance)"
 SOLERI = "weighted_sum(0.5*tfidf, 0.3*cosine, 0.3*severity, 0.3*recency(half_life=365d), 0.4*tags, 0.2*domain)"
@@ -206,7 +204,7 @@ def test_a_fusion_of_one_list_is_that_list(to):
 
 # Schemas, written from the documentation of the targets
 
-SCHEMAS = json.loads(Path(__file__).with_name("schemas.json").read_text("utf-8"))
+SCHEMAS = beside(__file__, "schemas.json")
 
 
 # What is lost on the way is told, and told only there

@@ -9,11 +9,10 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import beside, tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
@@ -28,7 +27,7 @@ from steelyard.testing import random_table
 from steelyard.testing.tables import select_rows
 from steelyard_eval.export import export
 
-WORDS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+WORDS = beside(__file__)
 RUNNER = """
 import inspect, json, sys
 for line in sys.stdin:

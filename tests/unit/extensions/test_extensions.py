@@ -1,45 +1,27 @@
 """The core works without its extensions: it imports none, and says in one line which one is missing."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from importlib.metadata import EntryPoint
-from pathlib import Path
 
 import pytest
+from command_line import run_apart
+from tabled import ROOT, beside
 from written_set import write_set
 
 from steelyard.base.errors import MachineError
 from steelyard.base.extensions import EXTENSIONS as OF_ENGINE
 from steelyard_eval.common import EXTENSIONS, extension
 
-ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "eval" / "steelyard_eval"
 ENGINE = ROOT / "engine" / "steelyard"
 STARTER = str(ROOT / "qrels" / "starter")
-ASKS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["ASKS"]
+ASKS = beside(__file__)["ASKS"]
 """The command that asks for each."""
 VARIABLES = {"rerank": {"ENABLE_CROSS_ENCODER": "true"}, "int8": {"STEELYARD_VECTORS": "int8"}}
 BESIDE = {"cortex_client"}
 """Asked for where the others are there: its command asks for the network, too."""
 COMPARE = ["compare", STARTER, "bm25", "--json"]
-PROGRAM = """
-import contextlib, io, json, os, sys
-from unittest.mock import patch
-from steelyard_eval.__main__ import main
-results = []
-for arguments, variables in json.loads(sys.argv[1]):
-    out, err, sys.argv = io.StringIO(), io.StringIO(), ["steelyard", *arguments]
-    with patch.dict(os.environ, variables), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = main()
-        except SystemExit as ended:
-            code = ended.code
-    results.append([code or 0, out.getvalue(), err.getvalue()])
-print(json.dumps(results))
-"""
 
 
 def without(names, folder):
@@ -53,11 +35,7 @@ def without(names, folder):
 
 
 def run(folder, *commands):
-    """The exit code and the output of each command, given with its variables; one process runs them all."""
-    environ = os.environ | {"PYTHONPATH": str(folder), "LLM_BASE_URL": "http://127.0.0.1:1", "LLM_MODEL": "m"}
-    program = [sys.executable, "-c", PROGRAM, json.dumps(commands)]
-    how = {"capture_output": True, "text": True, "env": environ, "cwd": folder, "check": True}
-    return json.loads(subprocess.run(program, **how).stdout)
+    return run_apart(folder, *commands, LLM_BASE_URL="http://127.0.0.1:1", LLM_MODEL="m")
 
 
 @pytest.fixture(scope="module")

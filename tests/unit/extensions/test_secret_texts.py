@@ -8,14 +8,13 @@ no two runs differ. In tests/data/planted-secrets.txt stands one a line: `«HEX+
 """
 
 import base64
-import json
 import random
 import re
 import string
 from pathlib import Path
 
 import pytest
-from tabled import tabled
+from tabled import beside, tabled
 
 from steelyard.extensions.secrets import LONGEST_READ, holds_secret
 
@@ -23,7 +22,7 @@ LOWER, UPPER, DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.di
 ALNUM, HEX = LOWER + UPPER + DIGITS, "0123456789abcdef"
 LETTERS = {"LOWER": LOWER, "UPPER": UPPER, "DIGITS": DIGITS, "ALNUM": ALNUM, "HEX": HEX}
 LETTERS |= {"URLSAFE": ALNUM + "-_", "BASE64": ALNUM + "+/"}
-WORDS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["WORDS"]
+WORDS = beside(__file__)["WORDS"]
 NAMES = "winter hunter dragon falcon summer tiger orange maple rocket velvet copper shadow".split()
 
 

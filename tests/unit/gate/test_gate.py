@@ -17,8 +17,7 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.systems import find_system
 from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.gate.lists import read_contenders
-from steelyard_eval.gate.lists import run as run_all
+from steelyard_eval.gate.lists import read_contenders, run as run_all
 from steelyard_eval.gate.setup import Gate, alike, data_hashes, runs, scores_hash, settled_hash
 from steelyard_eval.result.structs import Estimate
 from steelyard_eval.views.sheets import sheets

@@ -151,27 +151,11 @@ class TestUndecided:
         assert "was stopped" in etree.parse("g.xml").find(".//error").get("message")
 
 
-TESTED = f"""
-from steelyard_eval.testing import assert_no_regression
-
-def held(answer, **more):
-    assert_no_regression({str(STARTER)!r}, {{"mine": lambda query: answer}}, baseline="baseline.json", **more)
-
-def test_good():
-    held(["api-pool-exhaustion"])
-
-def test_bad():
-    held(7)
-
-def test_worse():
-    held([], strict=True)
-"""
-
-
 def test_in_pytest_a_regression_fails_and_the_summary_is_printed(tmp_path):
     mine = {"mine": lambda query: ["api-pool-exhaustion"]}
     sy.load(STARTER).update_baseline(mine, reason="first", baseline=tmp_path / "baseline.json")
-    (tmp_path / "test_mine.py").write_text(TESTED)
+    tests = Path(__file__).with_name("regressions.txt").read_text().replace("STARTER", repr(str(STARTER)))
+    (tmp_path / "test_mine.py").write_text(tests)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]
     plugin = [] if "steelyard" in entry_points(group="pytest11").names else ["-p", "steelyard_eval.testing"]
     ended = subprocess.run([*command, *plugin, "test_mine.py"], cwd=tmp_path, capture_output=True, text=True)

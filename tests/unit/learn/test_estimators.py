@@ -7,16 +7,11 @@ from scipy.stats import binomtest
 from simulator import simulate
 
 from steelyard.feedback import Explore, draft_teams
+from steelyard_eval.learn import position_bias
 from steelyard_eval.learn.counts import CODE, InterleavingResult, PositionCounts, describe_interleaving
 from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
 from steelyard_eval.learn.gains import fit
-from steelyard_eval.learn.position_bias import (
-    PositionBias,
-    examine,
-    exponent_by_intervention_harvesting,
-    feedback_biases,
-    from_given,
-)
+from steelyard_eval.learn.position_bias import examine, exponent_by_intervention_harvesting, from_given
 
 
 def cells(rows):
@@ -47,7 +42,7 @@ def test_given_probabilities_are_taken_as_they_are():
 
 @pytest.mark.parametrize(("estimate", "exponent"), [(-0.5, 0.0), (1.0, 1.0), (3.5, 3.0)])
 def test_an_exponent_is_brought_to_its_bounds(estimate, exponent):
-    assert PositionBias(estimate, 0.2, "joint").exponent == exponent
+    assert position_bias.PositionBias(estimate, 0.2, "joint").exponent == exponent
 
 
 def test_values_are_discounted_sums_of_the_first_places():
@@ -151,7 +146,8 @@ def test_what_clicks_follow_is_named():
         qrels[pairs.queries[pairs.query[row]]][pairs.entries[pairs.entry[row]]] = 1
     _, _, honest = simulated("pbm", 20_000, strategy=LEANING)
     found, other = (
-        {one.label for one in feedback_biases(pairs, log, qrels) if one.followed} for log in (own, honest)
+        {one.label for one in position_bias.feedback_biases(pairs, log, qrels) if one.followed}
+        for log in (own, honest)
     )
     assert {"the label", "bm25"} <= found
     assert "vector" not in found

@@ -2,12 +2,11 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from command_line import document, done
-from tabled import tabled
+from tabled import beside, tabled
 from written_set import called, told, write_lines, write_set
 
 from steelyard.base.errors import ConfigError, DataError
@@ -19,7 +18,7 @@ from steelyard_eval.extensions.usage.log_writer import TIMELESS
 from steelyard_eval.extensions.usage.traces import ANSWER, SEARCH, TraceSpan, _events, _flat, _placed
 from steelyard_eval.learn.result import _places
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+DATA = beside(__file__)
 ENTRIES = DATA["ENTRIES"]
 KEYS, CACHE, RETRY = (one["id"] for one in ENTRIES)
 LIST = [{"id": one["id"], "title": one["title"], "what": one["text"], "score": 0.5} for one in ENTRIES]

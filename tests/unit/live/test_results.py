@@ -1,13 +1,11 @@
 """What a search gives back and how each score is explained; reviews of entries; tiers of different models."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import document, done
-from tabled import tabled
+from tabled import beside, tabled
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError, DataError, VaultError
@@ -171,7 +169,7 @@ def test_a_review_that_cannot_be_logged_is_not_written(logged):
     assert (folder / "log.jsonl").read_text() == before
 
 
-TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+TABLES = beside(__file__)
 BIRDS, TOOLS = TABLES["BIRDS"], TABLES["TOOLS"]
 
 

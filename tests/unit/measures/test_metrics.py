@@ -1,19 +1,16 @@
 """Expected values come from pytrec_eval, ir_measures and hand derivations."""
 
 import itertools
-import json
 import math
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
 import pytrec_eval
 import scipy.stats
 from by_trec_eval import oracle
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from tabled import tabled
+from hypothesis import example, given, settings, strategies as st
+from tabled import beside, tabled
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.memory.entry import Entry, read_entry
@@ -23,7 +20,7 @@ from steelyard_eval.measures.paired import _why, difference_interval, mean_inter
 from steelyard_eval.measures.spread import ROWS_PER_BLOCK, Interval, benjamini_hochberg, by_unit, holm, spread
 from steelyard_eval.measures.trec_runs import run_lines, write_run
 
-TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+TABLES = beside(__file__)
 ENTRIES = [f"e{i}" for i in range(12)]
 OUTSIDE = ["lost1", "lost2", "lost3"]  # judged, but not in the corpus
 TREC = [f"{family}@{k}" for family in ("nDCG", "R", "AP", "P", "Success", "RR") for k in range(1, 21)]

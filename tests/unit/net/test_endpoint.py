@@ -2,16 +2,14 @@
 
 import contextlib
 import gzip
-import json
 import socket
 import threading
 import tracemalloc
 from contextlib import nullcontext
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tabled import tabled
+from tabled import beside, tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.extensions.network import endpoint as endpoint_module
@@ -90,7 +88,7 @@ def answer(body, *headers):
     return say(OK + b"".join(h + b"\r\n" for h in headers) + b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
 
-ANSWERS = json.loads(Path(__file__).with_name("endpoint.json").read_text("utf-8"))
+ANSWERS = beside(__file__, "endpoint.json")
 """What servers send, a byte a character: at first, and then over and over."""
 
 

@@ -17,16 +17,8 @@ from steelyard.extensions import network
 from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.extensions import model_judge as by_model
-from steelyard_eval.extensions.model_judge import (
-    ModelSession,
-    agreed,
-    ask,
-    grade_of,
-    judge_name,
-    model_agreement,
-    prompt_of,
-)
+from steelyard_eval.extensions import model_judge, model_judge as by_model
+from steelyard_eval.extensions.model_judge import agreed, ask, grade_of, judge_name, model_agreement, prompt_of
 from steelyard_eval.notebook.label.judgment_file import Judgment, agreement
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
@@ -77,7 +69,7 @@ def test_labelled_queries_are_judged_first_whole_and_without_their_labels(person
     *_, last = own.pool.queries
     known = {last.id: {entry: 3 for query, entry in map(own.pool.pair, range(len(own.pool))) if query == last.id}}
     pool = replace(own.pool, dataset=replace(own.pool.dataset, qrels=known))
-    session = ModelSession(pool, tmp_path, "llm-tiny")
+    session = model_judge.ModelSession(pool, tmp_path, "llm-tiny")
     asked = [session.pool.pair(at) for at in session.order.tolist()]
     queries = [query for query, _ in asked]
     assert queries[0] == last.id

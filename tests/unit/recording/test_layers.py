@@ -22,8 +22,7 @@ from steelyard_eval.candidates.source import Source
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.vectors import recorded as recorded_vectors
-from steelyard_eval.recording.disk import load as read
-from steelyard_eval.recording.disk import save
+from steelyard_eval.recording.disk import load as read, save
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace

@@ -22,8 +22,7 @@ from steelyard_eval.candidates.settings import of_retrievers
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import record as price
-from steelyard_eval.recording.disk import _check_codes, save
-from steelyard_eval.recording.disk import load as load_recording
+from steelyard_eval.recording.disk import _check_codes, load as load_recording, save
 from steelyard_eval.recording.provenance import agree, share
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay

@@ -19,18 +19,9 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.datasets import check
 from steelyard_eval.recording.saved_runs import FILE, FOLDER, TABLES, keep, load_runs
+from steelyard_eval.result import structs
 from steelyard_eval.result.document import render
-from steelyard_eval.result.structs import (
-    Answer,
-    DataFacts,
-    Decision,
-    Estimate,
-    Provenance,
-    QueryRow,
-    Result,
-    Row,
-    replace,
-)
+from steelyard_eval.result.structs import Answer, Decision, Estimate, Provenance, QueryRow, Result, Row, replace
 
 CORPUS = ["rotate the secret keys", "coffee"]
 NOW = datetime(2026, 11, 23, 17, 40, tzinfo=UTC)
@@ -56,7 +47,7 @@ def document(
     return Result(
         "recommend" if kind == "tune" else kind,
         Answer(verdict if kind == "gate" else "alone"),
-        Provenance(tool, DataFacts("mine"), metrics=[metric], baseline=baseline, **job, **about),
+        Provenance(tool, structs.DataFacts("mine"), metrics=[metric], baseline=baseline, **job, **about),
         rows=[Row(label, "system", strategy, means={metric: Estimate(own)}) for label, own in means.items()],
         decision=Decision(verdict, chosen) if verdict and kind != "gate" else None,
         queries=[QueryRow(query, values={"a": own, "b": 0.4}) for query, own in values.items()],

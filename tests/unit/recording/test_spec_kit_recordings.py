@@ -27,8 +27,7 @@ from steelyard.table.signal_table import RERANK
 from steelyard_eval.datasets import load
 from steelyard_eval.explain.explanation import explain
 from steelyard_eval.recording import workspace as workspaces
-from steelyard_eval.recording.disk import load as read
-from steelyard_eval.recording.disk import save
+from steelyard_eval.recording.disk import load as read, save
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace

@@ -11,8 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import apsw
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tabled import tabled
 
 from steelyard.base.errors import ConfigError, MachineError, VaultError

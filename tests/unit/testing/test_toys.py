@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import re
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ import types
 from pathlib import Path
 
 import pytest
+from command_line import run_apart
 from tests.contracts.importer_contract import ImporterContract
 from written_set import write_set
 
@@ -149,9 +149,9 @@ def run(tmp_path_factory):
     write_set(home / "data", SAMPLES["corpus"], SAMPLES["queries"], qrels, **about)
     for name, (least, strategy) in SAMPLES["weights"].items():
         (home / f"{name}.json").write_text(json.dumps(weights(least, strategy)))
-    words, paths = [sys.executable, "-c", RUN, json.dumps(COMMANDS)], os.environ | {"PYTHONPATH": str(home)}
-    shown = subprocess.run(words, cwd=home, env=paths, stdout=subprocess.PIPE, check=True).stdout
-    return dict(zip(COMMANDS, json.loads(shown), strict=True))
+    shown = run_apart(home, *((words, {}) for words in COMMANDS.values()))
+    found = ((code, json.loads(out or "null"), error) for code, out, error in shown)
+    return dict(zip(COMMANDS, found, strict=True))
 
 
 def weights(least, strategy):
@@ -160,19 +160,6 @@ def weights(least, strategy):
     settings |= {name: {"depth": 10} for name in ("fts", "vector") if name in strategy}
     record = {"system": "plain", "profile": "documented", "limit": 10, "strategy": strategy}
     return record | {"schema_version": 1, "retrievers": settings, "finish": ["cut(10)"]}
-
-
-RUN = """
-import contextlib, io, json, sys
-from steelyard_eval.cli.main import main
-results = []
-for arguments in json.loads(sys.argv[1]).values():
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(arguments, standalone_mode=False)
-    results.append([code or 0, json.loads(out.getvalue() or "null"), err.getvalue()])
-print(json.dumps(results))
-"""
 
 
 def test_the_retriever_is_compared_by_itself_and_within_a_fusion(run):

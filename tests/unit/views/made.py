@@ -1,22 +1,7 @@
 """Small results, in which every free text may be hostile."""
 
-from steelyard_eval.result.structs import (
-    Answer,
-    Cost,
-    DataFacts,
-    Decision,
-    Estimate,
-    Latency,
-    Listed,
-    Message,
-    Paired,
-    Provenance,
-    QueryRow,
-    Result,
-    Row,
-    Step,
-    Table,
-)
+from steelyard_eval.result import structs
+from steelyard_eval.result.structs import Estimate, Message, Paired, Provenance, QueryRow, Result, Row, Step, Table
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -47,7 +32,8 @@ def result(*rows, text="x", **facts):
     rows = rows or (row(text, 0.6), row(f"{text}2", 0.7, paired(0.1, "better"), tuned=True, cost=COST))
     labels = [one.label for one in rows]
     lists = {
-        label: Listed([f"e{at}", text], [2.0, 1.0], {text: [1.5, 0.5]}) for at, label in enumerate(labels[:2])
+        label: structs.Listed([f"e{at}", text], [2.0, 1.0], {text: [1.5, 0.5]})
+        for at, label in enumerate(labels[:2])
     }
     queries = [
         QueryRow(f"q{at}", text, text, None, dict.fromkeys(labels, at / 10), lists, {"e0": 1}) for at in range(3)
@@ -55,7 +41,7 @@ def result(*rows, text="x", **facts):
     better = {"choice": labels[-1], "metric": "nDCG@10", "gain": Estimate(0.1, 0.05, 0.15), "worse": 0.01}
     given = {
         "kind": "compare",
-        "answer": Answer(
+        "answer": structs.Answer(
             "better",
             better | {"used": text},
             [Message("plain_text", {"text": text})],
@@ -64,7 +50,7 @@ def result(*rows, text="x", **facts):
         ),
         "provenance": Provenance(
             "steelyard 1",
-            DataFacts(text, path=text, description=text, sha256="0", entries=9, queries=40, judged=40),
+            structs.DataFacts(text, path=text, description=text, sha256="0", entries=9, queries=40, judged=40),
             command=["steelyard", "compare", text],
             metrics=list(dict.fromkeys(name for one in rows for name in one.means)),
             baseline=labels[0],
@@ -81,11 +67,11 @@ def result(*rows, text="x", **facts):
     return Result(**{**given, **facts})
 
 
-COST = Cost(embedded=1, latency=Latency(0.25, 0.5, 0.75))
+COST = structs.Cost(embedded=1, latency=structs.Latency(0.25, 0.5, 0.75))
 
 
 def decided(verdict="ship", text="x", **facts):
     """A recommendation of the second row."""
     rows = (row(text, 0.6), row(f"{text}2", 0.7, gain=Estimate(0.1, 0.05, 0.15), tuned=True, cost=COST))
-    decision = Decision(verdict, f"{text}2", Estimate(0.08, -0.01, 0.17), 0.1, 0.2)
+    decision = structs.Decision(verdict, f"{text}2", Estimate(0.08, -0.01, 0.17), 0.1, 0.2)
     return result(*rows, text=text, kind="recommend", decision=decision, **facts)

@@ -22,18 +22,9 @@ from tabled import tabled
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard_eval.candidates.curve import COLUMNS, Curve, steps_of
-from steelyard_eval.result import document
+from steelyard_eval.result import document, structs
 from steelyard_eval.result.sentences import heading
-from steelyard_eval.result.structs import (
-    DataFacts,
-    Decision,
-    Estimate,
-    Latency,
-    Message,
-    Provenance,
-    Table,
-    replace,
-)
+from steelyard_eval.result.structs import DataFacts, Estimate, Latency, Message, Provenance, Table, replace
 from steelyard_eval.views import latex, terminal
 from steelyard_eval.views.drawing import canvas, plots
 from steelyard_eval.views.drawing.canvas import picture
@@ -289,7 +280,7 @@ def test_a_table_is_that_of_a_paper():
 
 
 def test_a_star_marks_what_was_chosen_and_the_caption_says_what_it_gains():
-    decision = Decision("ship", "a&b", Estimate(0.08, -0.01, 0.17))
+    decision = structs.Decision("ship", "a&b", Estimate(0.08, -0.01, 0.17))
     told = latex.render(paper(kind="recommend", decision=decision))
     assert told.count(r"\star") == 2
     assert r"a\&b$^{\star}$ & \textbf{0.500}$^{\blacktriangle}$" in told

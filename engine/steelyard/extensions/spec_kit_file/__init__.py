@@ -10,11 +10,10 @@ import copy
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from importlib import resources
 from typing import Any
 
 from steelyard.base.errors import ConfigError, quote
-from steelyard.base.files import STRICT_JSON
+from steelyard.base.files import data
 from steelyard.config import RerankConfig, SearchConfig
 from steelyard.finish import reranked
 from steelyard.fusion import parse_strategy
@@ -25,9 +24,7 @@ from steelyard.systems.spec_kit import FACTORS
 
 IMPORTED_KEY = "imported"
 """The key of the provenance under which the imported file is kept, so that an export gives it back."""
-DEFAULTS: dict[str, Any] = STRICT_JSON.decode(
-    resources.files(__package__).joinpath("defaults.json").read_text("utf-8")
-) | {"documentTypeMultipliers": DOCUMENT_TYPES}
+DEFAULTS: dict[str, Any] = data(__package__, "defaults.json") | {"documentTypeMultipliers": DOCUMENT_TYPES}
 """The file of the program's version 1.8.0, without its comments."""
 PENALTY = DEFAULTS["crossEncoder"]["lengthPenalty"]
 EVERY_TYPE_ALIKE = dict.fromkeys(DOCUMENT_TYPES, 1.0)

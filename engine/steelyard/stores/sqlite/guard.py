@@ -12,7 +12,6 @@ import shlex
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from ctypes import addressof, c_int64
-from importlib import resources
 from itertools import islice
 from pathlib import Path
 from time import monotonic
@@ -23,14 +22,14 @@ import apsw
 import sqlite_vec
 
 from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, quote, visible
-from steelyard.base.files import STRICT_JSON
+from steelyard.base.files import data
 from steelyard.stores.sqlite.schema import TABLES, damaged, tokenizing
 
 FIXED = frozenset(re.findall(r"CREATE (?:TABLE|INDEX|TRIGGER) (\w+)", "\n".join(TABLES)))
 """The names of what every vault holds."""
 OWN = re.compile(r"(fts|vec|terms)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|sqlite_temp_(schema|master)")
 """Those of its keyword indexes and vectors, of SQLite, and of the temporary tables `terms_...` (see words.py)."""
-RULES = STRICT_JSON.decode(resources.files(__package__).joinpath("guard.json").read_text("utf-8"))
+RULES = data(__package__, "guard.json")
 """What the lists below hold, as SQLite calls it."""
 READABLE = frozenset({*RULES["readable"].split(), ""})
 """What else is read: functions, sub-queries under an empty name, and one that has a name."""

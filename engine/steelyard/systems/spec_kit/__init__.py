@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard.base.errors import ConfigError, quote
+from steelyard.base.files import data
 from steelyard.config import RerankConfig, SearchConfig
 from steelyard.finish import Rerank
 from steelyard.fusion import RECIPROCAL, Linear, parse_strategy
@@ -26,13 +27,7 @@ from steelyard.table.signal_table import NO_FACTS, RERANK
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
 
-FACTORS = (
-    "promised, document_type, 0*spec_level, 0*importance_tier, "
-    "0*decay, 0*retrievability, 0*popularity, 0*corrections"
-)
-"""The first two act; the others are there to be switched on, and to be tuned."""
-
-SETTINGS = words.data("settings.json")
+SETTINGS = data(__package__, "settings.json")
 """Environment variables, and how the shipped program sorts again by intent: recency, importance and similarity.
 
 Similarity is (1 + cosine) / 2 of what vectors found; a hundredth of the keyword score of what only keywords found.
@@ -46,11 +41,11 @@ def _by_intent(cases: Mapping[str, str]) -> str:
     return f"by_intent(default={cases[words.FALLBACK]}, {named})"
 
 
+FACTORS: str = SETTINGS["factors"]
+"""The first two act; the others are there to be switched on, and to be tuned."""
 FUSED = f"boost(rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1)), {FACTORS})"
-NEWEST_STRATEGY, SORTING = (
-    _by_intent(words.NEWEST["strategies"]),
-    f"rescore({_by_intent(SETTINGS['shipped_sorting'])})",
-)
+NEWEST_STRATEGY = _by_intent(words.NEWEST["strategies"])
+SORTING = f"rescore({_by_intent(SETTINGS['shipped_sorting'])})"
 
 SNIPPET = 200
 """Ours: the document names no length."""

@@ -12,14 +12,13 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache, reduce
-from importlib import resources
 from typing import Any
 
 import numpy as np
 import Stemmer
 
 from steelyard.base.arrays import Floats
-from steelyard.base.files import STRICT_JSON
+from steelyard.base.files import data
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Intent
 
@@ -27,12 +26,7 @@ Tables = Mapping[str, Mapping[str, Sequence[str]]]
 """Of each intent the keywords, the patterns, and the patterns that speak against it."""
 
 
-def data(name: str) -> dict[str, Any]:
-    """A file of data beside this module."""
-    return dict(STRICT_JSON.decode(resources.files(__package__).joinpath(name).read_text("utf-8")))
-
-
-WORDS = data("words.json")
+WORDS: dict[str, Any] = data(__package__, "words.json")
 
 
 def table(name: str) -> dict[str, tuple[str, ...]]:
@@ -168,7 +162,7 @@ PRIMARY, SECONDARY = table("keywords_javascript_primary"), table("keywords_javas
 _PATTERNS, _PATTERNS_JS = table("patterns_typescript"), table("patterns_javascript")
 """The patterns of both codes, in lower case; compiled from the first query on, which takes as long as importing
 numpy."""
-NEWEST = data("newest.json")
+NEWEST: dict[str, Any] = data(__package__, "newest.json")
 """What the newest program does otherwise (82504c17): keywords, patterns, phrases as sets of words, strategies."""
 _SHIPPED: Tables = {"keywords": FLAT, "patterns": _PATTERNS, "against": WORDS["patterns_against"]}
 INTENTS, INTENTS_JS = tuple(FLAT), tuple(PRIMARY)

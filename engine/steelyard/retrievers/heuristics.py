@@ -1,21 +1,19 @@
-"""What a result's place and first words add to its score (Cortex-Mem 0bbcdb1, search/vector_engine.rs)."""
+"""Scores that programs give entries by their words and places, whatever else was found."""
 
 import re
-from collections.abc import Mapping, Sequence
-from importlib import resources
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.base.files import STRICT_JSON
+from steelyard.base.files import data
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import BuildContext, Scorer, ScorerKind
 
-TABLE: dict[str, Any] = STRICT_JSON.decode(
-    resources.files(__package__).joinpath("uri_bonus.json").read_text("utf-8")
-)
+TABLE: dict[str, Any] = data(__package__, "heuristics.json")
+"""What Cortex-Mem (0bbcdb1, search/vector_engine.rs) adds, and EchoVault (since c4348a6) multiplies by."""
 READ = 200
 """Characters of a text that are looked at: those that the program shows."""
 
@@ -52,12 +50,31 @@ def _first(rules: Mapping[str, float], text: str) -> float:
     return next((added for pattern, added in rules.items() if re.search(pattern, text)), 0.0)
 
 
-def _build(parts: BuildContext) -> Scorer:
-    def score(query: Query, ids: Sequence[str]) -> Floats:
-        entries = {entry.id: entry for entry in parts.store.get(ids, ("uri", "text", "l0", "l1"))}
-        return np.array([bonus(query, entries[id_]) for id_ in ids], dtype=np.float64)
+def factor(query: Query, entry: Entry) -> float:
+    """What an entry's score is multiplied by: what agents save to test a memory ranks low.
 
-    return score
+    That is 0.55 or 0.75 for a word anywhere in the title, the category or the tags; the first in the table counts.
+    It is 1 for queries that ask for such entries.
+    """
+    if not {*TABLE["asks_for_tests"]}.isdisjoint(re.findall(r"\w+", query.keywords.lower())):
+        return 1.0
+    return _first(TABLE["tests"], " ".join((entry.title, entry.category, *entry.tags)).lower()) or 1.0
 
 
-URI_BONUS = ScorerKind(name="uri_bonus", build=_build)
+def _of_entries(score: Callable[[Query, Entry], float], *fields: str) -> Callable[[BuildContext], Scorer]:
+    """Builds the scorer of each entry by some of its fields; of one that is gone it is 1."""
+
+    def build(parts: BuildContext) -> Scorer:
+        def scores(query: Query, ids: Sequence[str]) -> Floats:
+            found = {entry.id: score(query, entry) for entry in parts.store.get(ids, fields)}
+            return np.array([found.get(id_, 1.0) for id_ in ids], dtype=np.float64)
+
+        return scores
+
+    return build
+
+
+URI_BONUS = ScorerKind(name="uri_bonus", build=_of_entries(bonus, "uri", "text", "l0", "l1"))
+HOUSEKEEPING = ScorerKind(
+    name="housekeeping", build=_of_entries(factor, "title", "category", "tags"), ends=(0.0, 1.0)
+)
