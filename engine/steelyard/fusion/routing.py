@@ -44,9 +44,10 @@ class Routed(Expr):
 class Tiered(Routed):
     """Ranks by `first` where it ranks at least `min_results` entries, and by `then` for the other queries.
 
-    So an expensive search runs only where a cheap one found too little (EchoVault). With `least` only entries that
-    score so much by `first` count. With `disputed` that strategy stands for `then` where one entry alone counts,
-    and the lists that `then` adds found entries, of which another one leads each (EchoVault since c4348a6).
+    So an expensive search runs only where a cheap one found too little (EchoVault). All entries found count, also
+    where a strategy around it asks for some of them; with `least` only those that score so much by `first`. With
+    `disputed` that strategy stands for `then` where one entry alone counts, and the lists that `then` adds found
+    entries, of which another one leads each (EchoVault since c4348a6).
     """
 
     shown_as: ClassVar[str] = "tiered"
@@ -96,11 +97,10 @@ class Tiered(Routed):
         return needed
 
     def routed(self, table: SignalTable, within: Bools) -> Iterable[tuple[Bools, Expr]]:
-        first = within & (everywhere := self.first.everywhere(table))
-        plain = self.least is None and not self.disputed  # else it is decided by all that was found
-        counted = self.first.at_least(self.least, table, first if plain else everywhere)
+        everywhere = self.first.everywhere(table)  # all that was found decides, as in `needs`, not what is within
+        counted = self.first.at_least(self.least, table, everywhere)
         enough = (count_rows(table, counted) >= self.min_results)[table.query]
-        yield first & enough, self.first
+        yield within & everywhere & enough, self.first
         other = ~enough & self._disputes(table, counted)[table.query]
         yield within & self.then.everywhere(table) & ~enough & ~other, self.then
         if self.disputed:
