@@ -29,7 +29,6 @@ USUAL = dict.fromkeys(("fts", "bm25", "vector", "cortex_mem"), rule.OVER_RETRIEV
 USUAL |= dict.fromkeys(("echovault", "moltnet", "soleri", "spec_kit", "echo"), rule.OVER_SYSTEM)
 """By current configuration; others are fusions. Cortex-Mem is a search by vectors where there are no layers."""
 BINS = (0.0, 0.02, 0.1, 0.2, 0.4, 1.0)
-CHANGED = (0.0, 0.2, 0.4, 0.6, 1.01)
 FEWEST = 20  # draws of a cell that is told
 KINDS = {rule.OVER_SYSTEM: "system", rule.OVER_RETRIEVER: "retriever", rule.OVER_FUSION: "fusion"}
 
@@ -171,7 +170,7 @@ def odds_table(rows):
             shares = f"{p[inside].mean():.1%}, {worse[inside].mean():.1%}"
             lines.append(f"  {low:.0%} to {high:.0%}: {inside.sum()}, {shares}")
     lines.append("By the share of labelled queries that the choice changes")
-    for low, high in pairwise(CHANGED):
+    for low, high in pairwise((0.0, 0.2, 0.4, 0.6, 1.01)):
         own = [one for one in whole if low <= one[7] < high]
         lines.append(f"  below {high:.0%}: {_harm(own, 'ship')}; {_harm(own, 'try')}")
     return "\n".join(lines)

@@ -3,10 +3,11 @@
 Reads the recordings in STEELYARD_ORACLES, by default ../shared/oracles beside the repository. Exit
 code 1 when anything differs without a reason, 0 otherwise, also when there is no such folder.
 
-Another system is another line in SYSTEMS and in least.json, and a module beside this one: see verdicts.py.
+Another system is another line in systems.json and in least.json, and a module beside this one: see verdicts.py.
 """
 
 import importlib
+import json
 import os
 import sys
 from collections import Counter
@@ -18,18 +19,7 @@ from verdicts import LEAST
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[2] / "shared"
 
-SYSTEMS = {
-    ("echovault", "documented"): ("echovault", "echovault_recording"),
-    ("echovault", "shipped"): ("echovault_shipped", "echovault_service", "echovault_recording"),
-    ("echovault", "newest"): ("echovault_newest", "echovault_recording"),
-    ("moltnet", "shipped"): ("moltnet_text", "moltnet"),
-    ("moltnet", "newest"): ("moltnet",),
-    ("cortex_mem", "shipped"): ("cortex",),
-    ("cortex_mem", "newest"): ("cortex",),
-    ("spec_kit", "both"): ("speckit_text", "speckit"),
-    ("soleri", "shipped"): ("soleri",),
-    ("soleri", "newest"): ("soleri",),
-}
+SYSTEMS = {tuple(key.split()): modules for key, modules in json.loads((HERE / "systems.json").read_text()).items()}
 """System and profile -> the modules that compare it."""
 
 

@@ -121,7 +121,7 @@ def test_soleri_s_search_follows_its_log_from_30_acts_on(tmp_path, words, weight
     """Without vectors 0.4 moves by 0.0375; the others share 0.5625 / 4 each. Nothing but a search follows acts."""
     vault, log = tmp_path / "m.db", tally(tmp_path, TALLY)
     done("index", starter(), vault, "--embedder", "none")
-    log.write_bytes(log.read_bytes() + BROKEN)
+    log.write_bytes(log.read_bytes() * 2 + BROKEN)  # an act counts once
     asked = ("search", vault, "rotate keys", "--system", "soleri", *words)
     logs = ((), ("--log", log, "--explain"), ("--log", log, "--set", "recency=0.2"))
     found = [document(*asked, *more) for more in logs]

@@ -89,8 +89,7 @@ def test_random_writes_leave_the_lists_of_a_vault_that_is_counted_anew(tmp_path,
 
 @pytest.mark.parametrize("write", [lambda path: None, reindex_vault])
 def test_indexing_leaves_no_word_index_behind_its_vectors(tmp_path, always, write):
-    path = str(tmp_path / "vault")
-    index_dataset(load(STARTER), path, "lsa")
+    index_dataset(load(STARTER), path := str(tmp_path / "vault"), "lsa")
     write(path)
     with Vault(path) as vault:
         assert {behind for _, behind in vault.word_indexes()} == {0}

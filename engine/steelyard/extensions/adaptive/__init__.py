@@ -117,12 +117,13 @@ def adapt_system(config: SearchConfig, feedback: Feedback) -> SearchConfig:
 class LogFollower:
     """Follows the acts of a feedback log; what was read once is not read again while the log grows.
 
-    A line that is broken, or not ended yet, counts nothing; nor does a log that is not there or cannot be read.
+    An act on an entry that a search showed counts once. A line that is broken, or not ended yet, counts nothing;
+    nor does a log that is not there or cannot be read.
     """
 
     def __init__(self, path: str | Path) -> None:
         self._path, self._inode, self._end = Path(path), 0, 0
-        self._counts = Counter[str]()
+        self._acts, self._counts = set[tuple[str, str, str]](), Counter[str]()
         self._moved = WeakKeyDictionary[Searcher, tuple[Feedback, Searcher | None]]()
 
     def feedback(self) -> Feedback:
@@ -130,11 +131,13 @@ class LogFollower:
         with suppress(OSError), open_regular(self._path) as stream:  # nobody's search fails for its log
             status = os.fstat(stream.fileno())
             if status.st_ino != self._inode or status.st_size < self._end:  # another file, or one that was cut
-                self._inode, self._end, self._counts = status.st_ino, 0, Counter()
+                self._inode, self._end, self._acts, self._counts = status.st_ino, 0, set(), Counter()
             stream.seek(self._end)
             while (line := stream.readline(LONGEST_LINE)) and (line[-1:] == b"\n" or len(line) == LONGEST_LINE):
                 self._end += len(line)
-                self._counts.update(_actions(line) if b'"action_name"' in line else ())
+                new = _acts(line) - self._acts if b'"action_name"' in line else set()
+                self._acts |= new
+                self._counts.update(name for *_, name in new)
         return Feedback(*(self._counts[one.name] for one in fields(Feedback)))
 
     def follow(self, searcher: Searcher) -> Searcher:
@@ -143,17 +146,18 @@ class LogFollower:
         at, moved = self._moved.get(searcher, (None, None))
         if at != feedback:
             config, said = adapt_system(searcher.config, feedback), f"weights moved by {feedback}"
-            moved = None if config is searcher.config else searcher.with_config(config, said)
+            moved = None if config == searcher.config else searcher.with_config(config, said)
             self._moved[searcher] = feedback, moved
         return moved or searcher
 
 
-def _actions(line: bytes) -> list[str]:
-    """The actions that a line of a log tells of; none of a broken line."""
+def _acts(line: bytes) -> set[tuple[str, str, str]]:
+    """The acts that a line of a log tells of, as search, entry and action; none of a broken line."""
     try:
-        return [str(act["action_name"]) for act in json.loads(line)["actions"]]
+        told = json.loads(line)
+        return {(str(told["query_id"]), str(act["object_id"]), str(act["action_name"])) for act in told["actions"]}
     except (ValueError, KeyError, TypeError, RecursionError):
-        return []
+        return set()
 
 
 def _moved(strategy: Expr, shift: float, rule: AdaptiveRule) -> Expr:
