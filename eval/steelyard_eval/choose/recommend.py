@@ -34,6 +34,7 @@ from steelyard_eval.compare.result import agreement
 from steelyard_eval.compare.score_scales import dead
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import judged, questions
+from steelyard_eval.datasets.labels import RANDOM_SAMPLES, UNKNOWN_SAMPLES
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import mean_interval
 from steelyard_eval.recording.next_steps import describe_config
@@ -192,8 +193,13 @@ def random_only(dataset: Dataset, fewest: int = MIN_TO_SHIP) -> Dataset:
 
     A query that was picked by hand stands for no other, so its label cannot make a sample random. Below that
     number all labels stay, and nothing ships by them. Their number decides, and never what they say.
+
+    All stay, too, beside labels of which nobody says how they came about: a query for which nothing is found is
+    never drawn, and would be missing.
     """
-    drawn = dataset.random_queries if dataset.provenance else frozenset[str]()
+    ways, drawn = frozenset(dataset.sampling_by_query.values()), dataset.random_queries
+    if not dataset.provenance or (ways & UNKNOWN_SAMPLES and ways <= RANDOM_SAMPLES | UNKNOWN_SAMPLES):
+        return dataset
     kept = replace(dataset, qrels={query: row for query, row in dataset.qrels.items() if query in drawn})
     if not drawn or questions(judged(kept, kept.queries)) < fewest:
         return dataset

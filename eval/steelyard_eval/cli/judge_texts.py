@@ -88,8 +88,8 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
     dataset = load(session.pool.dataset.path).embedded_by(session.pool.dataset.embedder or "auto")
     if not any(path.name == MANIFEST for path in done.copies):
         stated = {}  # nothing of it was written
-    if "provenance" in stated and session.random:
-        others = len(session.labels) - len(dataset.random_queries)
+    others = len(session.labels) - len(dataset.random_queries)
+    if "provenance" in stated and session.random and others:
         unknown = "unknown" in dataset.sampling_by_query.values()
         count = "as before" if unknown else "as chosen by hand, which cannot prove a ship"
         yield wrapped(

@@ -187,14 +187,14 @@ def of_values(
 
 def few(queries: Sequence[Query], tests: Iterable[Paired]) -> list[Message]:
     """What so few queries miss; how many to label is the answer's to say."""
-    detectable = [test.detectable for test in tests if test.detectable]
+    shown = [test for test in tests if test.detectable]
     many = len(set(unit_numbers(queries).tolist())) >= MIN_QUERIES_TO_COMPARE
-    if not detectable:
+    if not shown:
         return [] if many else [Message("tell_little", {"queries": len(queries)})]
-    usual = median(detectable)
-    if many and usual <= MAX_USEFUL_MDE:
+    best = max(shown, key=lambda test: test.gain.mean).detectable or 0.0
+    if many and best <= MAX_USEFUL_MDE:
         return []
-    return [Message("few_queries", {"queries": len(queries), "detectable": usual})]
+    return [Message("few_queries", {"queries": len(queries), "detectable": best})]
 
 
 def one_scope(queries: Sequence[Query], values: Values, baseline: str) -> list[Message]:

@@ -79,7 +79,8 @@ def dead(
         silent = int((count_rows(masked, ~np.isnan(masked.columns[name])) == 0).sum())
         facts: dict[str, Fact] = {"labels": [label], "signal": name, "queries": count}
         if silent >= max(2, MIN_SILENT * count):
-            yield Message("silent", {**facts, "silent": silent})
+            kind: dict[str, Fact] = {"strict": name != "bm25", "any": name == "bm25"}
+            yield Message("silent", {**facts, "silent": silent, **kind})
         elif measure is not None and count >= MIN_QUERIES and all(own):
             ranked = replay(masked, config.with_strategy(parse_strategy(name))).ranked
             found, strange = (evaluate_lists(ranked, each, [measure])[measure] for each in (qrels, others))

@@ -36,6 +36,7 @@ _LACKING = {
     "sampled": f"how the labelled queries were drawn (sampled: {', '.join(SAMPLED)})",
     "pool": "which results were labelled (pool: complete, or the contenders)",
 }
+_ASSUMED = {"sampled": "random", "pool": "unbiased"}
 MAX_NAMED = 3
 """Contenders of a pool that are named."""
 
@@ -172,10 +173,8 @@ def sampling_notice(sampled: str, pool: JudgedPool | None, provenance: Sequence[
     lacking = [name for name in _LACKING if not given[name]]
     if lacking:
         said = " or ".join(_LACKING[name] for name in lacking)
-        yield (
-            f"dataset.json does not say {said}; they count as a random sample, labelled alike for all contenders; "
-            f"to state it: steelyard init FOLDER {' '.join(f'--{name} ...' for name in lacking)}"
-        )
+        taken = " and as ".join(_ASSUMED[name] for name in lacking)
+        yield f"dataset.json does not say {said}; they count as {taken}; add {' and '.join(lacking)} there"
 
 
 GRADES = {-1: 0, 0: 0, 1: 1, 2: 2, 3: 3, 4: 4}

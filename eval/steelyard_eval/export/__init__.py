@@ -9,8 +9,10 @@ from steelyard.base.errors import ConfigError, MachineError, closest, quote
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import LSA
 from steelyard.finish import Cut, Floor, Mmr
+from steelyard.memory.query import unchanged
 from steelyard.retrievers import EMBEDDING
 from steelyard.stores.base import COSINE
+from steelyard.systems import find_system
 from steelyard_eval.export.base import Export, Loss, Target
 from steelyard_eval.export.engines import ELASTICSEARCH, OPENSEARCH, QDRANT, WEAVIATE
 from steelyard_eval.export.memory_systems import MEMORY_SYSTEMS
@@ -76,7 +78,7 @@ def say(config: SearchConfig, target: Target) -> Export:
         raise Loss(strategy.describe().beyond)
     if target.complete:
         parts, notes = target.write(config)
-        return Export(target, str(strategy), parts, (*vector_notes(config), *notes))
+        return Export(target, str(strategy), parts, (*vector_notes(config), *_rewriting(config), *notes))
     cannot = {
         Floor: f"compares scores on a scale that {target.name} does not compute, so it would answer what the "
         "floor silences",
@@ -95,7 +97,14 @@ def say(config: SearchConfig, target: Target) -> Export:
         return Export(target, str(strategy), parts, (*vector_notes(config), *notes))
     after = [str(stage) for stage in config.finish if stage != Cut(config.limit)]
     last = [f"left out, since it acts on the finished list: {', '.join(after)}"] if after else []
-    return Export(target, str(strategy), parts, (*vector_notes(config), *notes, *last))
+    return Export(target, str(strategy), parts, (*vector_notes(config), *_rewriting(config), *notes, *last))
+
+
+def _rewriting(config: SearchConfig) -> list[str]:
+    """A note where the system searches for more than the query says; its lists are those of another query."""
+    if find_system(config.name).reading.rewrite is unchanged:
+        return []
+    return [f"{config.system} adds words to a query (synonyms, acronyms, typos); what is written here does not"]
 
 
 def vector_notes(config: SearchConfig) -> list[str]:

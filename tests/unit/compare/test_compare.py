@@ -144,8 +144,8 @@ TEXTS = [chr(ord("a") + at % 26) * (1 + at // 26) for at in range(30)]
 
 
 def test_too_few_queries_are_told_with_what_they_miss():
-    outcomes = [Paired(Estimate(0), "open", 1, 1, 0, 0, 0, detectable=one) for one in (0.1, 0.2, 0.4)]
-    assert few(QUERIES, outcomes) == [Message("few_queries", {"queries": 30, "detectable": 0.2})]
+    outcomes = [Paired(Estimate(mean), "open", 1, 1, 0, 0, 0, detectable=0.4 - mean) for mean in (0, 0.1, -0.1)]
+    assert few(QUERIES, outcomes) == [Message("few_queries", {"queries": 30, "detectable": pytest.approx(0.3)})]
     again = [Query(f"text {at % 8}", id=f"q{at}") for at in range(40)]  # few questions asked often are few
     assert few(again, []) == [Message("tell_little", {"queries": 40})]
 
