@@ -42,7 +42,7 @@ class FusionTuner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     >>> X = pd.DataFrame({"query": [1, 1, 2, 2], "a": [0.9, 0.1, 0.8, 0.3], "b": [0.1, 0.2, 0.3, 0.9]})
     >>> tuner = FusionTuner("weighted_sum(0.5*a, 0.5*b, normalize=max)").fit(X, [0, 1, 0, 1])
     >>> tuner.strategy_, tuner.score(X, [0, 1, 0, 1])
-    ('weighted_sum(0*a, 1*b, normalize=max)', 1.0)
+    ('weighted_sum(0.001*a, 0.999*b, normalize=max)', 1.0)
     """
 
     def __init__(self, strategy: str | None = None, metric: str = "nDCG@10") -> None:
