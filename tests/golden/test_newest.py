@@ -31,7 +31,7 @@ def test_cortex_mem_reads_queries_as_its_program():
     for query, program, *expected in CORTEX["intents"]:
         intent = cortex_mem.intent_newest(query).name
         layered = dict(routes.cases).get(intent, routes.default)
-        read = keywords(query), entities(query), cortex_mem.rewritten_newest(query)
+        read = [*keywords(query)], [*entities(query)], cortex_mem.rewritten_newest(query)
         assert intent == re.sub(r"(?<=[a-z])(?=[A-Z])", "_", program).lower()
         assert [layered.threshold, list(layered.weights), *read] == expected
 

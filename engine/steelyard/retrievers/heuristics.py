@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,23 @@ from steelyard.retrievers.kinds import BuildContext, Scorer, ScorerKind
 
 TABLE: dict[str, Any] = data(__package__, "heuristics.json")
 """What Cortex-Mem (0bbcdb1, search/vector_engine.rs) adds, and EchoVault (since c4348a6) multiplies by."""
+remembered = lru_cache(256)  # of a query: every entry asks
 READ = 200
 """Characters of a text that are looked at: those that the program shows."""
 
 
-def keywords(text: str) -> list[str]:
+@remembered
+def keywords(text: str) -> tuple[str, ...]:
     """The words of more than two characters in lower case, sorted, each once, without some question words."""
     words = {word.lower() for word in re.split(r"[^\w+#]|_", text) if len(word) > 2}
-    return sorted(words.difference(TABLE["not_keywords"]))
+    return tuple(sorted(words.difference(TABLE["not_keywords"])))
 
 
-def entities(text: str) -> list[str]:
+@remembered
+def entities(text: str) -> tuple[str, ...]:
     """The words that begin with a capital, sorted, each once, without the signs around them."""
     words = {re.sub(r"^[^\w-]+|[^\w-]+$", "", word) for word in text.split()}
-    return sorted(word for word in words if len(word) > 1 and word[0].isupper())
+    return tuple(sorted(word for word in words if len(word) > 1 and word[0].isupper()))
 
 
 def bonus(query: Query, entry: Entry) -> float:
