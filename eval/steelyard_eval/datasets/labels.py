@@ -33,10 +33,10 @@ UNKNOWN_SAMPLES = frozenset({"", "unknown"})
 """Under these they may: only traces in the labels speak against it."""
 COMPLETE = "complete"
 _LACKING = {
-    "sampled": f"how the labelled queries were drawn (sampled: {', '.join(SAMPLED)})",
+    "sampled": f"how the labelled queries were drawn (sampled: {', '.join([*SAMPLED][:-1])})",
     "pool": "which results were labelled (pool: complete, or the contenders)",
 }
-_ASSUMED = {"sampled": "random", "pool": "unbiased"}
+_ASSUMED = {"sampled": "random", "pool": "labelled alike"}
 MAX_NAMED = 3
 """Contenders of a pool that are named."""
 

@@ -155,8 +155,9 @@ def _acts(line: bytes) -> set[tuple[str, str, str]]:
     """The acts that a line of a log tells of, as search, entry and action; none of a broken line."""
     try:
         told = json.loads(line)
-        return {(str(told["query_id"]), str(act["object_id"]), str(act["action_name"])) for act in told["actions"]}
-    except (ValueError, KeyError, TypeError, RecursionError):
+        search, acts = str(told["query_id"]), told["actions"]
+        return {(search, str(act.get("object_id")), str(act["action_name"])) for act in acts}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return set()
 
 
