@@ -7,6 +7,7 @@ a setting is a shape with a choice of depth. Settings are listed; the weights of
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -19,7 +20,9 @@ from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import Expr, all_variants, leaves, near_variants
-from steelyard.fusion.node import Linear
+from steelyard.fusion.node import Linear, Signal
+from steelyard.fusion.ranks import Rrf
+from steelyard.fusion.sums import WeightedSum
 from steelyard.grammar import number_text
 from steelyard.memory.words import language_of
 from steelyard.retrievers import RETRIEVER_KINDS
@@ -198,24 +201,44 @@ def constant_signals(table: SignalTable, strategy: Expr) -> list[str]:
     return sorted({name for name, _ in columns} - busy)
 
 
+FAINT = 0.02  # of all weights: a list with no more only fills up what the others leave
+
+
+def faint_signals(strategy: Expr) -> list[set[str]]:
+    """The signals of each term that has hardly any weight in a sum, and that no other term reads."""
+    terms = () if strategy.routes else strategy.own_terms
+    least = FAINT * sum(term.weight for term in terms)
+    read = Counter(name for term in terms for name in term.expr.signals)
+    faint = [term.expr.signals for term in terms if term.weight <= least]
+    return [{name for name in names if read[name] == 1} for names in faint]
+
+
 def simplify_config(
     table: SignalTable, config: SearchConfig, means: Callable[[SearchConfig], Floats]
 ) -> SearchConfig:
-    """Without a guarded cut, and without constant signals where no metric moves more than rounding may.
+    """Without a guarded cut, and without constant or faint signals where no metric moves more than rounding may.
 
     `means` gives the mean of every metric, float64[M]. A signal that is equal for all candidates still moves some
-    where scores are compared with a fixed one, as those of Soleri's memories are.
+    where scores are compared with a fixed one, as those of Soleri's memories are. A sum of one list is that list.
     """
     config = without_guarded_cut(config)
-    idle = constant_signals(table, config.strategy)
-    if not idle:
+    idle = [*({name} for name in constant_signals(table, config.strategy)), *faint_signals(config.strategy)]
+    if not any(idle):
         return config
     before = means(config)
-    for name in idle:
-        left = config.strategy.without({name})
-        if left is not None and np.abs(means(config.with_strategy(left)) - before).max() <= MAX_METRIC_CHANGE:
-            config = config.with_strategy(left)
+
+    for names in filter(None, idle):
+        left = config.strategy.without(names)
+        drafts = [] if left is None else [_one_list(left), left] if config.system == "plain" else [left]
+        shorter = (config.with_strategy(draft) for draft in drafts)
+        config = next((one for one in shorter if np.abs(means(one) - before).max() <= MAX_METRIC_CHANGE), config)
     return config
+
+
+def _one_list(strategy: Expr) -> Expr:
+    """A sum of one list as that list, which orders entries alike."""
+    alone = isinstance(strategy, Rrf | WeightedSum) and [*map(type, strategy.children)] == [Signal]
+    return strategy.children[0] if alone else strategy
 
 
 def without_guarded_cut(config: SearchConfig) -> SearchConfig:

@@ -18,7 +18,7 @@ from steelyard_eval.compare.lists_and_latency import latencies
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.next_steps import settings
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Cost, Latency, Row, replace
+from steelyard_eval.result.structs import Cost, Latency, Row
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,7 @@ POSTING = 16  # bytes of an entry in a word's list, in the indexes that are held
 def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]:
     """Queries embedded and bytes of indexes of each row; `timed` searches a few queries live, too.
 
-    A row is unbeaten where no other is at least as good in the metric, in p50, in queries embedded and in bytes,
-    and better in one of them. Over a recording nothing can be timed.
+    Over a recording nothing can be timed.
     """
     space = choice.source.space
     embedded = [None if choice.source.lists is not None else place.embedded for place in places]
@@ -89,19 +88,12 @@ def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]
         len(set(TokenSettings().analysis.read(entry)[0])) for entry in space.dataset.entries
     )  # each counted once an entry
     times = _times(choice, places, space) if timed else {}
-    made = [
+    return [
         Cost(count, _keywords(space, place.config, words), _vectors(space, place.config), times.get(place.label))
         if place.config
         else Cost(count)
         for count, place in zip(embedded, places, strict=True)
     ]
-    points = [
-        (-float(place.values[choice.metric].mean()), *_amounts(cost)) if place.config else None
-        for place, cost in zip(places, made, strict=True)
-    ]
-    known = [point for point in points if point is not None]
-    beaten = [own is None or any(_dominates(one, own) for one in known) for own in points]
-    return [replace(cost, unbeaten=not lost) for cost, lost in zip(made, beaten, strict=True)]
 
 
 def _times(choice: Choice, places: Sequence[Place], space: Workspace) -> dict[str, Latency]:
@@ -115,11 +107,6 @@ def _times(choice: Choice, places: Sequence[Place], space: Workspace) -> dict[st
             took[label] = summary
         warm.add(lists)
     return took
-
-
-def _amounts(cost: Cost) -> tuple[float, ...]:
-    took = cost.latency.p50_ms if cost.latency else None
-    return float(took or 0), float(cost.embedded or 0), float((cost.keyword_bytes or 0) + (cost.vector_bytes or 0))
 
 
 def _keywords(space: Workspace, config: SearchConfig, words: int) -> int:
@@ -137,7 +124,3 @@ def _vectors(space: Workspace, config: SearchConfig) -> int:
     layers = {"text" if name in ("vector", "cosine") else name for name in config.effective.signals & EMBEDDING}
     sizes = {vectors.layer: size for vectors, size in space.store.spaces()}
     return FLOAT * len(space.dataset.entries) * sum(sizes.get(layer, 0) for layer in layers)
-
-
-def _dominates(other: tuple[float, ...], point: tuple[float, ...]) -> bool:
-    return other != point and all(a <= b for a, b in zip(other, point, strict=True))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 
 from steelyard import __version__
 from steelyard.base.arrays import Floats
@@ -12,6 +13,7 @@ from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.choice import Choice, Decided
 from steelyard_eval.choose.leaderboard import Place, costs_of
 from steelyard_eval.choose.public import METRIC
+from steelyard_eval.choose.rule import LEAST_GAIN
 from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.compare.answer import of_values
 from steelyard_eval.compare.contenders import Contender
@@ -51,7 +53,8 @@ def result_of(decided: Decided, places: Sequence[Place], timed: bool = False) ->
     if against is not None:
         sides = categories(dataset, choice.queries, (today, against), primary[today], primary[against])
     answer = answer_of(decided, empty=not any(own.any() for own in primary.values()))
-    answer = replace(answer, because=[*answer.because, *_beside(decided, rows, decision)])
+    beside = [*simpler(choice, places, picked), *_beside(decided, rows, decision)]
+    answer = replace(answer, because=[*answer.because, *beside])
     config = choice.current.config
     used = free_weights(choice, config) if choice.only and config and decided.picked else None
     curve = free_weights(choice, decided.picked).table(used) if decided.picked else []
@@ -94,6 +97,25 @@ def decision_of(decided: Decided, picked: Place | None = None) -> Decision:
         blocker=made.blocker,
         public=decided.public,
     )
+
+
+def simpler(choice: Choice, places: Sequence[Place], picked: Place | None) -> list[Message]:
+    """The preset of fewest signals that keeps half of the gain of what was chosen, and is not proven worse.
+
+    By few labels the winner among many signals changes with the next ones.
+    """
+    if picked is None or picked.config is None:
+        return []
+    metric, before = choice.metric, choice.current.values[choice.metric].mean()
+    least = max(LEAST_GAIN, (picked.values[metric].mean() - before) / 2)
+    presets = [(len(of.effective.signals), place) for place in places if (of := place.config) and not place.tuned]
+    for count, place in sorted(presets, key=itemgetter(0)):  # of as many signals the best is first
+        values = place.values[metric]
+        difference = difference_interval(values - picked.values[metric], choice.scored.units.tolist()).shown(-1.0)
+        fewer = count < len(picked.config.effective.signals) and values.mean() - before >= least
+        if fewer and (difference.high or 0.0) >= 0.0:
+            return [Message("simpler", {"label": place.label, "difference": difference, "metric": str(metric)})]
+    return []
 
 
 def _beside(decided: Decided, rows: Sequence[Row], decision: Decision) -> Iterator[Message]:

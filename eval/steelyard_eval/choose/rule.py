@@ -31,6 +31,7 @@ MAX_P_LOSS_TO_SHIP = 0.1  # and ships where what is expected of it is a loss wit
 LEAST_GAIN = MARGIN / 2  # what has to be expected of a candidate that is worth trying
 SMALLEST = 1e-12  # A difference of less is none
 USUALLY_CHANGED = 0.6  # of queries have another value under what is chosen: docs/evidence/tuning.md
+FEWEST_MORE = 10  # labelled queries: with fewer no answer changes but by chance
 DEALS = 6  # ways to deal the folds; the mean over them is steadier than one
 ERROR_FACTOR = 1.1  # of the error, which leaves out that the candidate was chosen
 POSTERIOR_SHARE = 0.3  # of the candidate's posterior mean: folds choose on 4/5 of the labels and lose a little
@@ -232,7 +233,7 @@ def queries_to_prove(expect: Expectation, gates: Gates, candidate: int, errors: 
         return None
     gate = (float(quantiles(scored, gates)[candidate]) * deviation / mean) ** 2 * (n + known)
     sure = (float(ndtri(MAX_P_LOSS_TO_SHIP)) * error / expected) ** 2 * (n + known)
-    return int(max(1, math.ceil(max(gate, sure) - known) - n))
+    return int(max(FEWEST_MORE, math.ceil(max(gate, sure) - known) - n))
 
 
 def best(of: Posterior, among: Bools | bool = True) -> int | None:

@@ -20,6 +20,7 @@ from steelyard_eval.notebook.label.judgment_file import MEANING, Pair
 from steelyard_eval.notebook.label.session import QUERIES, Session
 from steelyard_eval.recording.next_steps import deciding, shell_command, shell_word
 from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Message
 
 INDENT = 9
 KEYS = (
@@ -94,7 +95,7 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         count = "as before" if unknown else "as chosen by hand, which cannot prove a ship"
         yield wrapped(
             f"{MANIFEST} now says which queries were drawn (provenance); the labels of the other "
-            f"{counted(others, 'query', 'queries')} stay, and count {count}"
+            f"{counted(others, 'query', 'queries')} stay, and count {count}. {say(Message('draw_stands_for'))}"
         )
     elif stated.get("sampled") == "duel":
         yield wrapped(

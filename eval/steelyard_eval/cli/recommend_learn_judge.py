@@ -189,8 +189,9 @@ def judge(
     keys. u undoes the last answers, q quits. judge saves every answer; the same command continues. --apply adds
     the labels to the data set.
 
-    With a CONTENDER, judge draws queries at random and shows all results of the CONTENDERs. These labels can lead
-    to ship. Without one, judge shows single pairs until queries have labels. These lead to try at most.
+    With a CONTENDER, judge draws queries at random and shows all results of the CONTENDERs. By these labels
+    recommend may say ship. Without one, judge shows single pairs while no query has labels. By these recommend
+    says try or keep.
 
     Parameters
     ----------

@@ -124,15 +124,17 @@ def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str
 def interval(low: float | None, high: float | None, *, signed: bool = False) -> str:
     """The two ends of a metric's interval, or of a gain's (`signed`), in brackets; empty where there is none.
 
-    Ends stay within the range of the metric, and one as wide as that, or wider, is no knowledge.
+    Ends stay within the range of the metric, and one as wide as that, or wider, is no knowledge. The end of a gain
+    that rounds to zero keeps its sign, by which a difference is better or open.
 
     >>> interval(0.046, 0.161), interval(-0.0001, 0.138, signed=True), interval(-5.84, 5.84, signed=True)
-    ('[0.046, 0.161]', '[0.000, +0.138]', '[too few queries]')
+    ('[0.046, 0.161]', '[-0.000, +0.138]', '[too few queries]')
     """
     if low is None or high is None or low == high:
         return ""
-    first, last = (number(in_range(end, -1.0 if signed else 0.0), signed=signed) for end in (low, high))
-    return f"[{first}, {last}]" if tells(low, high) else TOO_FEW
+    ends = [in_range(low), in_range(high)] if signed else [in_range(low, 0.0), in_range(high, 0.0)]
+    shown = [f"{end:+,.3f}" if signed and end else number(end) for end in ends]
+    return f"[{', '.join(shown)}]" if tells(low, high) else TOO_FEW
 
 
 def in_range(end: float, least: float = -1.0) -> float:

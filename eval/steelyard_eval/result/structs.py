@@ -101,15 +101,13 @@ class Latency(Struct, frozen=True):
 class Cost(Struct, frozen=True):
     """What searching costs: queries that were embedded, bytes of its indexes, and how long it takes.
 
-    Latency differs from run to run, so a report.json has none. `unbeaten`: no other row is better in the
-    metric, in time, in calls and in bytes.
+    Latency differs from run to run, so a report.json has none.
     """
 
     embedded: Count | None = None
     keyword_bytes: Count | None = None
     vector_bytes: Count | None = None
     latency: Latency | None = None
-    unbeaten: bool = False
 
 
 class Row(Struct, frozen=True):

@@ -143,10 +143,9 @@ def _costs(rows: Sequence[Row], short: bool) -> Columns:
         "p95_ms": [took.p95_ms if took else None for took in times],
         "embedded": [row.cost.embedded for row in rows],
         "megabytes": [None if None in (a, b) else ((a or 0) + (b or 0)) / 1e6 for a, b in sizes],
-        "unbeaten": ["*" if row.cost.unbeaten else None for row in rows],
     }
     if short:
-        del costs["p95_ms"], costs["unbeaten"]
+        del costs["p95_ms"]
     return costs
 
 

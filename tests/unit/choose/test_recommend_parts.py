@@ -29,9 +29,10 @@ from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose import blockers
 from steelyard_eval.choose.answer import describe_decision
 from steelyard_eval.choose.differences import Scored
-from steelyard_eval.choose.leaderboard import _amounts, _dominates
+from steelyard_eval.choose.leaderboard import Place
 from steelyard_eval.choose.public import PriorTable, load_priors
 from steelyard_eval.choose.recommend import recommend
+from steelyard_eval.choose.result import simpler
 from steelyard_eval.choose.rule import Ruling, gains_out_of_fold
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.lists_and_latency import latencies
@@ -39,13 +40,13 @@ from steelyard_eval.datasets.groups import judged
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.export import TARGETS
 from steelyard_eval.export.engines import ENGINES
+from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.spread import NO_GAIN, Gain
 from steelyard_eval.recording.next_steps import describe_config
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Cost, Latency
 
 pytestmark = pytest.mark.usefixtures("opened_once")
 
@@ -352,20 +353,17 @@ class TestParts:
         tried = [one.retrievers["bm25"].parameters for one in of_retrievers(config, 200)]
         assert tried == [{"identifiers": "both"}, {"identifiers": "split"}, {"ngrams": 3}, {"ngrams": 4}]
 
-    def test_the_front_counts_the_bytes_of_both_indexes_together(self):
-        def point(value, ms, calls, keywords, vectors):
-            return -value, *_amounts(Cost(calls, keywords, vectors, Latency(ms)))
-
-        points = [
-            point(0.5, 2.0, 3, 10, 60),
-            point(0.5, 2.0, 3, 0, 50),  # as good as the first in everything else, in fewer bytes
-            point(0.5, 2.0, 3, 50, 0),  # just as many
-            point(0.6, 9.0, 3, 60, 60),  # better
-            point(0.1, 1.0, 0, 90, 90),  # faster
-            point(0.4, 2.0, 4, 0, 50),  # worse in two
-        ]
-        beaten = [any(_dominates(other, own) for other in points) for own in points]
-        assert beaten == [True, False, False, False, False, True]
+    @pytest.mark.parametrize(("picked", "factor"), [("soleri", 1.0), ("soleri", 0.4), ("vector", 1.0)])
+    def test_the_simplest_preset_that_is_as_good_is_named(self, picked, factor):
+        """Over ten queries vector is better by .1 as often as it is worse, or keeps less than half of the gain."""
+        (measure,), gains = parse_measures(["nDCG@10"]), np.tile([0.2, 0.3], 5)
+        values = {"bm25": gains - 0.15, "vector": factor * gains[::-1], "soleri": gains}
+        configs = {name: find_system(name).config(10, "lsa") for name in values}
+        places = [Place(name, configs[name], {measure: own}, False, 0) for name, own in values.items()]
+        current = SimpleNamespace(values={measure: np.zeros(10)})
+        choice = SimpleNamespace(metric=measure, current=current, scored=SimpleNamespace(units=np.arange(10)))
+        found = simpler(choice, places, next(place for place in places if place.label == picked))
+        assert [one.facts["label"] for one in found] == ["vector"] * (picked == "soleri" and factor == 1.0)
 
     def test_each_signal_is_tried_nearly_alone_and_at_a_tenth(self):
         """Of 0.5, 0.3 and 0.2 beside a weight of 1 that does not move: a tenth of 0.5 leaves 0.05 of 0.55."""

@@ -157,14 +157,23 @@ def told_space(dataset):
     return Workspace.open(replace(dataset, entries=entries), "lsa")
 
 
-def test_an_idle_signal_stays_where_a_metric_moves_without_it(told_space):
-    """The constant is read by who measures here, as the place of Soleri's memories at a fixed 0.5 would be."""
-    usual = find_system("soleri").config(10, told_space.model)
-    table = record(told_space, judged(told_space.dataset, told_space.dataset.queries), [usual])
-    config = find_system("soleri").config(10).with_strategy(usual.strategy)
-    left = simplify_config(table, config, lambda one: np.array([float("severity" in one.strategy.signals)]))
-    assert "severity" in left.strategy.signals
-    assert "domain" not in left.strategy.signals
+@pytest.mark.parametrize(
+    ("system", "strategy", "moved_by", "left"),
+    [
+        ("soleri", None, "severity", {"severity", "tags", "recency", "tfidf", "cosine"}),  # all but what is alike
+        ("plain", "rrf(0.002*bm25, 2*vector)", "", {"vector"}),
+        ("plain", "rrf(0.002*bm25, 2*vector)", "bm25", {"bm25", "vector"}),
+        ("plain", "rrf(0.1*bm25, 2*vector)", "", {"bm25", "vector"}),
+    ],
+)
+def test_what_hardly_matters_goes_where_no_metric_moves(told_space, system, strategy, moved_by, left):
+    """What moves is said here, as the place of Soleri's memories at a fixed 0.5 would move by severity."""
+    config = find_system(system).config(10, told_space.model)
+    config = config.with_strategy(parse_strategy(strategy)) if strategy else config
+    table = record(told_space, judged(told_space.dataset, told_space.dataset.queries), [config])
+    made = simplify_config(table, config, lambda one: np.array([float(moved_by in one.strategy.signals)]))
+    assert made.strategy.signals == left
+    assert len(left) > 1 or str(made.strategy) == "vector"  # and not a sum of one
 
 
 def test_a_search_by_what_was_chosen_returns_the_limit(told_space):

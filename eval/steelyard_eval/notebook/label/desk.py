@@ -16,7 +16,7 @@ from steelyard_eval.notebook.label.judgment_file import MEANING, Pair, agreement
 from steelyard_eval.notebook.label.open import DuelSession
 from steelyard_eval.notebook.label.pool import drawn_queries, fully_labelled
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.recording.next_steps import WEIGHTS, deciding, label_step, round_up, try_path, writing
+from steelyard_eval.recording.next_steps import chosen_for, deciding, label_step, round_up, writing
 from steelyard_eval.recording.saved_runs import RunFacts
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Fact, Message, Step
@@ -119,8 +119,8 @@ def _to_do(session: Session, record: Record) -> Iterator[Step]:
         yield label_step(dataset, "plain_text", option="--from-log", text="label more: draw queries from the log")
     elif not (duel and duel["stands"]):
         yield from writing(dataset, round_up(drawn["needed"]) if drawn and drawn["needed"] else None)
-    files = (str(file) for file in (try_path(WEIGHTS), WEIGHTS) if file.is_file())
-    other = next(files, duel["leads"] if duel else session.pool.labels[-1] if session.random else dataset.today)
+    leader = duel["leads"] if duel else session.pool.labels[-1] if session.random else dataset.today
+    other = chosen_for(dataset) or leader
     if other != dataset.today:
         what = "label the results on which today's and the recommended ranking differ"
         yield label_step(dataset, "plain_text", dataset.today, other, text=what)

@@ -142,7 +142,7 @@ def write(result: Result, out: str | Path) -> list[Path]:
 
     Raises MachineError when `out` cannot be written.
     """
-    untimed = [replace(row, cost=replace(row.cost, latency=None, unbeaten=False)) for row in result.rows]
+    untimed = [replace(row, cost=replace(row.cost, latency=None)) for row in result.rows]
     json_text = document.render(replace(result, rows=untimed), one_line=True)
     parts = sections(result, hashlib.sha256(json_text.encode()).hexdigest())
     # All texts are made before the first is written, so that a fault leaves no partial report.
