@@ -57,16 +57,18 @@ def record_of(entry: Entry) -> dict[str, object]:
     return record | {name: format_time(record[name]) for name in TIME_FIELDS & record.keys()}
 
 
-def scan_result(hit: Hit) -> dict[str, Any]:
-    """Summarise a result, before whole entries are read by id (Soleri's document).
+def token_estimate(entry: Entry) -> int:
+    """A quarter of the number of characters of title, text, context and why (Soleri's document)."""
+    return math.ceil(sum(map(len, (entry.title, entry.text, entry.context, entry.why))) / 4)
 
-    The snippet is the first 120 characters of the text; the token estimate is a quarter of the number of
-    characters of title, text, context and why.
+
+def scan_result(hit: Hit) -> dict[str, Any]:
+    """Summarise a result, before whole entries are read by id; the snippet is the first 120 characters.
+
+    Source: Soleri's document.
     """
-    entry = hit.entry
-    size = sum(map(len, (entry.title, entry.text, entry.context, entry.why)))
     shown = shown_fields(hit, "id title score type domain tags")
-    return shown | {"snippet": entry.text[:SNIPPET], "tokenEstimate": math.ceil(size / 4)}
+    return shown | {"snippet": hit.entry.text[:SNIPPET], "tokenEstimate": token_estimate(hit.entry)}
 
 
 def unknown_mode(mode: str | bool) -> str:

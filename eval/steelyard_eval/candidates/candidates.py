@@ -154,7 +154,9 @@ def record_all(
         others = [config for part in alike if not _wide(part) for config in part]
         # Layers are indexed for their recording, and what was found before another index is not used again.
         made = [
-            LabelledRecording.of(known, source.record(queries, configs)) for configs in (wide, others) if configs
+            LabelledRecording.of(known, source.record(queries, configs), source.dataset.tokens)
+            for configs in (wide, others)
+            if configs
         ]
         recordings += made[::-1]
     return tuple(recordings)
@@ -225,7 +227,7 @@ def of_lists(
     """Lists as the current contender, asked for as deep as the composite looks."""
     answers = contender.answers(queries, max(limit, DEEPEST), dataset)
     parts = parts_for(measures[0])
-    deep = evaluate_lists(answers.ranked(queries, max(limit, DEEPEST)), dataset.qrels, parts)
-    ranked = answers.ranked(queries, limit)
-    values = evaluate_lists(ranked, dataset.qrels, measures)
+    far, ranked = answers.ranked(queries, max(limit, DEEPEST)), answers.ranked(queries, limit)
+    deep = evaluate_lists(far, dataset.qrels, parts, dataset.tokens)
+    values = evaluate_lists(ranked, dataset.qrels, measures, dataset.tokens)
     return Current(contender, values, composite(deep, parts), ShownLists(ranked), tuple(answers.notices))

@@ -73,7 +73,9 @@ def learned_values(source: Source, queries: Sequence[Query], measure: Measure, l
             model.fit(signals.iloc[rows[train]], grades[rows[train]])
             scores[rows[test]] = model.predict(signals.iloc[rows[test]])
     config = Setting(limit, lists=(LIST,)).strategy(LIST)
-    found = values_by_query(frame[[QUERY, ENTRY]].assign(**{LIST: scores}), grades, config, measure)
+    found = values_by_query(
+        frame[[QUERY, ENTRY]].assign(**{LIST: scores}), grades, config, measure, source.dataset.tokens
+    )
     return np.array([found.get(query.id, 0.0) for query in queries])
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.grid import totals
@@ -104,7 +105,9 @@ class Objective:
 
     @classmethod
     def of(cls, form: Form, measure: Measure) -> "Objective":
-        """Make the objective of a form; ConfigError for Judged@k, which is no function of relevant ranks."""
+        """Make the objective of a form; ConfigError for Judged@k and tokens, no functions of relevant ranks."""
+        if measure.tokens is not None:
+            raise ConfigError(f"{measure} has no exact curve; name a metric of places")
         kind, relevant = measure.kind, np.diff(form.relevant_offsets)
         longest = int(np.diff(form.offsets).max(initial=0))
         depth = min(cut for cut in (longest, measure.cutoff, form.limit) if cut is not None)
@@ -227,7 +230,7 @@ class FreeWeights:
     def of(cls, table: SignalTable, config: SearchConfig, judgments: Judgments, measure: Measure) -> "FreeWeights":
         """Of one configuration over a recording."""
         (form,) = forms(table, config, [config.strategy], judgments)
-        branches = movable(form)
+        branches = [] if measure.tokens else movable(form)  # which has no curve
         total = totals(form, branches)
         form = replace(form, columns=form.columns * total[:, None], weights=form.weights / total)
         return cls(form, measure, branches, total, on_simplices(form.weights, form, branches))

@@ -17,7 +17,7 @@ from steelyard.fusion import fuse
 from steelyard_eval.candidates.families import ALONE
 from steelyard_eval.candidates.grid import LabelScorer
 from steelyard_eval.candidates.signal_frame import ENTRY, QUERY, recorded, values_by_query
-from steelyard_eval.common.configurations import LIMIT, Setting
+from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.list_recording import names_list
 from steelyard_eval.measures.metrics import Measure, parse_measures
 
@@ -84,7 +84,7 @@ class FusionTuner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         lists = tuple(name for name in frame.columns if name not in (QUERY, ENTRY) and names_list(name))
         if not lists:
             raise ValueError(f"X has {self.n_features_in_} feature(s) and no list; add a column for each list")
-        setting = Setting(measure.cutoff or LIMIT, lists=lists)
+        setting = Setting(measure.places, lists=lists)
         return measure, setting.strategy(strategy or f"rrf({', '.join(lists)})")
 
     def _checked(self, X: Any, y: Any = None, *, reset: bool = False) -> tuple[pd.DataFrame, Ints]:  # noqa: ANN401, N803 -- anything

@@ -160,12 +160,12 @@ class LabelledRecording:
     judgments: Judgments
 
     @classmethod
-    def of(cls, qrels: Qrels, table: SignalTable) -> "LabelledRecording":
-        """The recording with what labels say of it."""
-        return cls(table, Judgments.of(qrels, table.queries, table.entries))
+    def of(cls, qrels: Qrels, table: SignalTable, tokens: Mapping[str, int] | None = None) -> "LabelledRecording":
+        """The recording with what labels say of it; `tokens` as a data set has."""
+        return cls(table, Judgments.of(qrels, table.queries, table.entries, tokens))
 
     def only(self, queries: Sequence[Query], qrels: Qrels) -> "LabelledRecording":
-        """The part of some of its queries."""
+        """The part of some of its queries, for metrics of places."""
         return LabelledRecording.of(qrels, only(self.table, [query.id for query in queries]))
 
 

@@ -60,6 +60,9 @@ class Kernel:
     def of(cls, form: Form, measures: Iterable[Measure]) -> "Kernel":
         """Prepare a form; ConfigError for a measure that is not a function of the ranks of relevant rows."""
         chosen = tuple(measures)
+        for measure in chosen:
+            if measure.tokens is not None:
+                measure.sizes(form.judgments)  # refuses what is not known
         longest = int(np.diff(form.offsets).max(initial=0))
         reach = min(longest, longest if form.limit is None else form.limit)
         cutoffs = [reach if m.cutoff is None else min(m.cutoff, reach) for m in chosen]
@@ -83,7 +86,11 @@ class Kernel:
         scaled = self._scaled(np.atleast_2d(np.asarray(weights, dtype=np.float64)))
         form = self.form
         pairs = len(scaled) * int(np.diff(form.offsets) @ np.diff(form.relevant_offsets))
-        each = self._in_numpy(scaled) if threads is None and pairs <= TINY else self._compiled(scaled, threads)
+        if any(measure.tokens for measure in self.measures):  # the compiled loops count ranks alone
+            parts = np.array_split(scaled, max(1, -(-pairs // SMALL)))
+            each = np.concatenate([self._in_numpy(part) for part in parts], axis=1)
+        else:
+            each = self._in_numpy(scaled) if threads is None and pairs <= TINY else self._compiled(scaled, threads)
         return dict(zip(self.measures, each, strict=True))
 
     def _scaled(self, weights: Floats) -> Singles:
@@ -133,13 +140,14 @@ class Kernel:
         some = np.diff(form.relevant_offsets) > 0
         if not some.any():
             return each.transpose(1, 2, 0)
-        rank, grade = self._ranks(self._scores(scaled))
+        rank, grade, used = self._ranks(self._scores(scaled))
         place = np.arange(1, rank.shape[1] + 1)[:, None]
         gains = grade / self.logs[np.minimum(rank, len(self.logs) - 1)]
         for m, (kind, cutoff) in enumerate(zip(self.kinds.tolist(), self.cutoffs.tolist(), strict=True)):
+            shown = (rank <= cutoff) & (used <= (self.measures[m].tokens or np.inf))
             worth = gains if kind == GAIN else place / rank if kind in (PRECISIONS, FIRST) else np.ones(rank.shape)
-            within = (rank <= cutoff) & (place == 1) if kind == FIRST else rank <= cutoff
-            value = _added(np.where(within, worth, 0.0))[some]
+            shown &= (place == 1) | (kind != FIRST)
+            value = _added(np.where(shown, worth, 0.0))[some]
             divisor = self.divisors[m, some, None]
             if kind in (ANY, ALL):
                 value = (value >= (1.0 if kind == ANY else divisor)).astype(np.float64)
@@ -155,8 +163,10 @@ class Kernel:
             scores += np.multiply(scaled[:, column, None], columns[column], out=product)
         return np.ascontiguousarray(scores.T)
 
-    def _ranks(self, scores: Singles) -> tuple[Indices, Floats]:
-        """int64[Q, R, W]: the ranks of the relevant rows of each query, ascending, and grades in their order."""
+    def _ranks(self, scores: Singles) -> tuple[Indices, Floats, Floats]:
+        """int64[Q, R, W]: the ranks of the relevant rows of each query, ascending; in their order grades, and the
+        tokens of the list down to each, 0 where nothing asks for them.
+        """
         form = self.form
         of, row, begins = pairs_of(form.offsets, form.relevant, form.relevant_offsets)
         own = scores[form.relevant]
@@ -170,8 +180,12 @@ class Kernel:
         rank[form.relevant_places] = 1 + counts.astype(np.int64)
         grade = np.zeros(shape)
         grade[form.relevant_places] = form.grade
-        order = rank.argsort(axis=1)
-        return np.take_along_axis(rank, order, 1), np.take_along_axis(grade[..., None], order, 1)
+        order, used = rank.argsort(axis=1), np.zeros(rank.shape)
+        if len(form.tokens) and any(measure.tokens for measure in self.measures):
+            before = np.add.reduceat(ahead * form.tokens[row, None], begins)
+            used[form.relevant_places] = before + form.tokens[form.relevant, None]
+        grades, down = (np.take_along_axis(values, order, 1) for values in (grade[..., None], used))
+        return np.take_along_axis(rank, order, 1), grades, down
 
 
 def _added(worth: Floats) -> Floats:

@@ -44,6 +44,7 @@ class Form:
     """int64[S]: the index of each column's weight in the `weights` of the strategy; -1 for the weight 1 of a bare
     column, which is never searched."""
     row: Indices = field(default_factory=lambda: NONE)  # int64[N]: the row of the table; -1 for what `over` added
+    tokens: Indices = field(default_factory=lambda: NONE)  # int64[N]: what each takes of a context, where known
 
     @classmethod
     def of(cls, table: SignalTable, config: SearchConfig, strategy: Expr, judgments: Judgments) -> "Form":
@@ -79,6 +80,7 @@ class Form:
             weights=np.append(self.weights, 1.0),
             relevant=place[self.relevant],
             row=np.concatenate([self.row, np.full(len(wanted) * self.limit, -1)])[order].astype(np.int64),
+            tokens=np.concatenate([self.tokens, np.zeros_like(query[size:])])[order] if len(self.tokens) else NONE,
         )
 
     def __len__(self) -> int:
@@ -163,6 +165,7 @@ def formed(masked: SignalTable, strategy: Expr, stages: Sequence[Stage], judgmen
         judgments=judgments,
         limit=limit,
         row=row.astype(np.int64),
+        tokens=NONE if judgments.tokens is None else judgments.tokens[masked.entry[row]],
     )
     for number, branch in enumerate(plan.branches):
         if branch.floor is not None and branch.rows.any():

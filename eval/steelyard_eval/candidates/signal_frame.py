@@ -6,7 +6,7 @@ rows when scikit-learn slices X.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,7 +75,10 @@ def _combined(lists: Sequence[str]) -> list[str]:
 
 
 def recorded(
-    frame: pd.DataFrame, config: SearchConfig, grades: Ints | None = None
+    frame: pd.DataFrame,
+    config: SearchConfig,
+    grades: Ints | None = None,
+    tokens: Mapping[str, int] | None = None,
 ) -> tuple[LabelledRecording, Indices]:
     """The lists that a configuration over lists reads in X as a recording, and the row of X of each of its rows.
 
@@ -108,11 +111,17 @@ def recorded(
         zip(query.tolist(), entry.tolist(), grades.tolist(), strict=True) if grades is not None else ()
     ):
         qrels.setdefault(queries[q], {})[entries[e]] = grade
-    return LabelledRecording.of(qrels, table), order
+    return LabelledRecording.of(qrels, table, tokens), order
 
 
-def values_by_query(frame: pd.DataFrame, grades: Ints, config: SearchConfig, measure: Measure) -> dict[str, float]:
+def values_by_query(
+    frame: pd.DataFrame,
+    grades: Ints,
+    config: SearchConfig,
+    measure: Measure,
+    tokens: Mapping[str, int] | None = None,
+) -> dict[str, float]:
     """The metric of each query of X under a configuration over its lists, by the text of its id."""
-    known, _ = recorded(frame, config, grades)
+    known, _ = recorded(frame, config, grades, tokens)
     values = replay(known.table, config).metrics(known.judgments, [measure])[measure]
     return dict(zip(known.table.queries, values.tolist(), strict=True))

@@ -20,7 +20,8 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.labels import RANDOM_SAMPLES, SAMPLED, UNKNOWN_SAMPLES, JudgedPool
-from steelyard_eval.measures.metrics import Judgments, Measure, condensed, evaluate, known_mean
+from steelyard_eval.measures.judgments import condensed
+from steelyard_eval.measures.metrics import Judgments, Measure, evaluate, known_mean
 from steelyard_eval.result.structs import Blocker, Fact
 
 MIN_SD_RATIO = 0.75

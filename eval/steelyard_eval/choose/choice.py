@@ -192,8 +192,8 @@ class Choice:
             run = self.candidates.replayed(config.with_limit(max(config.limit, DEEPEST)))
             judgments = self.candidates.recorded(config).judgments
             return ContenderScores.of(label, config, (run.ranking.offsets, run.entry), judgments, self.metric)
-        ranked = self.current.lists.ranked
-        judgments = Judgments.of(self.source.dataset.qrels, ranked.queries, ranked.entries)
+        ranked, dataset = self.current.lists.ranked, self.source.dataset
+        judgments = Judgments.of(dataset.qrels, ranked.queries, ranked.entries, dataset.tokens)
         return ContenderScores.of(label, None, (ranked.offsets, ranked.entry), judgments, self.metric)
 
     @property

@@ -79,6 +79,7 @@ def recommend(
     target: str = "",
     latency: float | None = None,
     embedding_calls: float | None = None,
+    tokens: int | None = None,
     workspace: Workspace | None = None,
     now: Callable[[], float] = time.time,
 ) -> Recommendation:
@@ -96,14 +97,15 @@ def recommend(
     tuned on train, else dev, else every query outside test, so that `test` can still be measured on. Raises
     ConfigError for an unknown name, and where `only` has nothing to tune or fewer than two judged queries.
     """
-    measures = parse_measures([metric, *METRICS])
+    (named,) = parse_measures([metric])
+    measures = parse_measures([metric if tokens is None else f"{named.family}@{tokens}t", *METRICS])
     restriction = Restriction(target, latency, embedding_calls)
     if recording is None:
         source = Source.live((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(random_only))
     else:
         source = Source.of_recording(random_only(dataset), recording)
     dataset = source.dataset
-    size = limit or measures[0].cutoff or 10
+    size = limit or named.places
     one = None if only is None else read_only(only, size, source, weights_only)
     queries = judged(dataset, dataset.queries if one is None else tuning_queries(dataset)[0])
     if one and current is None:

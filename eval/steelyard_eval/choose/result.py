@@ -14,8 +14,8 @@ from steelyard_eval.choose.choice import Choice, Decided
 from steelyard_eval.choose.leaderboard import Place, costs_of
 from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.rule import LEAST_GAIN
-from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.compare.answer import of_values
+from steelyard_eval.compare.buried import AgeEffect, buried
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists_and_latency import ties
@@ -58,14 +58,15 @@ def result_of(decided: Decided, places: Sequence[Place], timed: bool = False) ->
     config = choice.current.config
     used = free_weights(choice, config) if choice.only and config and decided.picked else None
     curve = free_weights(choice, decided.picked).table(used) if decided.picked else []
+    told, age = buried(_ages(decided))
     result = Result(
         "recommend",
         answer,
         _provenance(choice, metric),
         rows=rows,
         decision=decision,
-        notices=list(dead_first(_notices(decided, values, tests))),
-        tables=[*curve, *sides],
+        notices=list(dead_first([*told, *_notices(decided, values, tests)])),
+        tables=[*curve, *sides, *age],
         queries=by_query,
         entries=entries,
     )
@@ -162,7 +163,7 @@ def _command(choice: Choice) -> list[str]:
     if isinstance(used, ListContender) and used.kind not in ("run", "endpoint"):
         return []
     word = used.source if isinstance(used, ListContender) else used.label
-    usual = {"--metric": METRIC, "--limit": LIMIT, "--seed": 0}
+    usual = {"--metric": METRIC, "--limit": choice.metric.places, "--seed": 0}
     stated = {"--metric": str(choice.metric), "--limit": choice.limit, "--seed": choice.seed}
     options = {"--current": word, **{name: value for name, value in stated.items() if value != usual[name]}}
     options |= {"--model-labels": choice.model and choice.model.path, **choice.restriction.options}
@@ -189,9 +190,10 @@ def free_weights(choice: Choice, config: SearchConfig) -> FreeWeights:
 
 def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> Iterator[Message]:
     choice, dataset = decided.choice, decided.choice.source.dataset
+    by_places = choice.metric.by_places
     for label, config in ((choice.current.label, choice.current.config), ("the choice", decided.picked)):
         if config is not None:
-            yield from dead(label, config, choice.candidates.recorded(config).table, choice.metric, dataset.qrels)
+            yield from dead(label, config, choice.candidates.recorded(config).table, by_places, dataset.qrels)
     yield from model_notice(decided)
     yield from (Message("plain_text", {"text": text}) for text in dataset.notices)
     yield from choice.current.notices
@@ -214,12 +216,20 @@ def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> I
         yield judged_twice(dataset)
 
 
+def _ages(decided: Decided) -> Iterator[AgeEffect]:
+    """What age does to the lists of what is used today, and of the choice."""
+    choice = decided.choice
+    for label, config in ((choice.current.label, choice.current.config), ("the choice", decided.picked)):
+        if config is not None:
+            yield AgeEffect.of(label, choice.candidates.recorded(config).table, config, choice.source.dataset)
+
+
 def _scales(decided: Decided) -> Iterator[Message]:
     """What the scales of a sum do to what is used, and to what was chosen, whose scale labels chose."""
     choice, picked = decided.choice, decided.picked
     used, recorded = choice.current.given, choice.candidates.recorded
     if isinstance(used, Contender):
-        yield from of_scales(used, recorded(used.config).table, choice.source.dataset, choice.metric)
+        yield from of_scales(used, recorded(used.config).table, choice.source.dataset, choice.metric.by_places)
     if picked and picked != choice.current.config:
         yield from weightless(picked.name, picked, recorded(picked).table)
 

@@ -26,6 +26,7 @@ def check(
     *,
     accept: bool = False,
     known_items: bool = False,
+    null: bool = False,
     current: str | None = None,
     embedder: str = "auto",
     seed: int = 0,
@@ -41,8 +42,9 @@ def check(
     ----------
     accept: Accept changed files: renew their hashes, and list the changes.
     known_items: Search for 200 entries by one sentence of each. Misses indicate broken indexing, not low quality.
-    current: Contender that --known-items searches with (default: the system in dataset.json, else bm25).
-    seed: Seed of the sample of --known-items.
+    null: Shuffle the labels 200 times: does the best contender still lead --current?
+    current: Contender for --known-items and --null (default: the system in dataset.json, else bm25).
+    seed: Seed of --known-items and --null.
 
     Examples
     --------
@@ -52,8 +54,9 @@ def check(
     from steelyard_eval.workbench.data_check import checked
 
     made = checked(
-        Path(dataset), accepts=accept, known_items=known_items, current=current, embedder=embedder, seed=seed
-    )
+        Path(dataset), accepts=accept, known_items=known_items, null=null, current=current, embedder=embedder,
+        seed=seed,
+    )  # fmt: skip
     put(made.to_json(), str(made))
     if made.report.faults:
         sys.exit(2)

@@ -80,7 +80,7 @@ TYPES: dict[str, click.ParamType[Any]] = {
     "strategy": Name("strategy"),
     **dict.fromkeys(("metric", "metrics", "trend"), Name("metric")),
     **dict.fromkeys(("budget", "share"), click.FloatRange(0, 1)),
-    **dict.fromkeys(("run", "other", "max_pairs"), click.IntRange(1)),
+    **dict.fromkeys(("run", "other", "max_pairs", "tokens"), click.IntRange(1)),
     "embedder": EmbedderName(),
     "embedding_calls": click.FloatRange(0, 100),
     "filter_": Name("field=value"),

@@ -19,6 +19,7 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists_and_latency import Made, Runner
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import components, lack_groups, nearly, unit_numbers
+from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import Measure, known_mean
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA
@@ -155,7 +156,16 @@ def of_lists(
         yield Message("empty", {"queries": len(made[0].ranked.queries), "counts": counts})
     if cut := [str(measure) for measure in measures if (measure.cutoff or 0) > limit]:
         yield Message("shallow", {"limit": limit, "metrics": cut})
+    yield from held({one.label: one.ranked for one in made}, measures, arena.dataset)
     yield from arena.notices(made, timed)
+
+
+def held(lists: Mapping[str, Ranked], measures: Sequence[Measure], dataset: Dataset) -> Iterator[Message]:
+    """How many entries the tokens of a measure hold of each list, in the median query."""
+    for tokens in dict.fromkeys(measure.tokens for measure in measures if measure.tokens):
+        sizes = ((label, np.diff(own.within(tokens, dataset.tokens).offsets)) for label, own in lists.items())
+        counts = [f"{label} {median(size.tolist()):g}" for label, size in sizes]
+        yield Message("held", {"tokens": tokens, "counts": counts})
 
 
 def of_values(

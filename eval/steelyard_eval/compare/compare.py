@@ -15,6 +15,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import NamedConfig, split_contenders
 from steelyard_eval.common.console import bar
 from steelyard_eval.compare.answer import JUDGED, answer, of_lists, of_values
+from steelyard_eval.compare.buried import buried
 from steelyard_eval.compare.contenders import (
     Contender,
     Given,
@@ -102,15 +103,15 @@ def compare(
     queries = judged(dataset, chosen)
     if not chosen:
         raise ConfigError(f"{dataset.called}: the split has no queries; add some to queries.jsonl")
-    size = limit or max((m.cutoff or 10 for m in measures), default=10)
+    size = limit or max(m.places for m in measures)
     arena = Runner.of(
         dataset, named, size, table, workspace or partial(Workspace.open, dataset, embedder, jobs=jobs)
     )
     nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
-    made = arena.run(named, queries or chosen, timed, nothing, measures[0])
+    made = arena.run(named, queries or chosen, timed, nothing, measures[0].by_places)
     values: dict[str, dict[str, Floats]] = {}
     for one in made if queries else ():
-        found = evaluate_lists(one.ranked, dataset.qrels, measures)
+        found = evaluate_lists(one.ranked, dataset.qrels, measures, dataset.tokens)
         values[one.label] = {str(measure): own for measure, own in found.items()}
     checked = []
     if runs is not None or verify:
@@ -122,6 +123,7 @@ def compare(
     searched = arena.space.options if arena.space else {"--recording": recording}
     options: dict[str, object] = {"--metrics": ",".join(names), "--current": base, "--split": split}
     options |= {"--limit": limit, **searched, "--seed": seed or None}
+    told, age = buried(one.age for one in made if one.age)
     result = Result(
         "compare",
         Answer(""),
@@ -141,11 +143,12 @@ def compare(
             seed=seed,
         ),
         rows=[one.row() for one in made],
-        notices=list(dead_first(of_lists(arena, made, queries, measures, size, timed))),
+        notices=list(dead_first([*told, *of_lists(arena, made, queries, measures, size, timed)])),
         tables=[
             *silences(dataset, made),
             *stale_lists(dataset, queries or chosen, made, measures[0].cutoff or size, base),
             *layers_of(made),
+            *age,
             *checked,
         ],
     )

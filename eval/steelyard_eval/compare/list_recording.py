@@ -41,7 +41,10 @@ def record_lists(
 
     Raises ConfigError for names that cannot be used, DataError for scores that contradict the order of a list.
     """
-    _check_names(lists)
+    if not lists:
+        raise ConfigError("there is no list to record; name one, as bm25=a.run")
+    if odd := [name for name in lists if not names_list(name)]:
+        raise ConfigError(f"{quote(odd[0])} is not a valid list name; use a word such as mine or bm25")
     queries = dataset.with_known_intents(dataset.split(split))
     answers = {name: contender.answers(queries, DEPTH, dataset) for name, contender in lists.items()}
     found: list[dict[str, list[ScoredId]]] = [{} for _ in queries]
@@ -78,14 +81,6 @@ def save_lists(
     table, notices = record_lists(dataset, named, split)
     save(table, out)
     return {str(out): len(table)}, notices
-
-
-def _check_names(lists: Mapping[str, ListContender]) -> None:
-    if not lists:
-        raise ConfigError("there is no list to record; name one, as bm25=a.run")
-    for name in lists:
-        if not names_list(name):
-            raise ConfigError(f"{quote(name)} is not a valid list name; use a word such as mine or bm25")
 
 
 def names_list(name: str) -> bool:

@@ -18,6 +18,7 @@ from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import NamedConfig, Setting
 from steelyard_eval.common.console import bar
+from steelyard_eval.compare.buried import AgeEffect
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.score_scales import ProgressSummary, of_configuration, summary_of, undated
@@ -58,7 +59,8 @@ class Made:
 
     `embedded` is None where it cannot be known; `latency` is None where nothing was timed; `progress` says
     how far layered searches went, None for any other. `unfloored` are the lists without floors,
-    of a configuration that has any, and `unanswered` what is shown for queries that nothing answers.
+    of a configuration that has any, and `unanswered` what is shown for queries that nothing answers; `age` is
+    what dates do, None for lists.
     """
 
     contender: Contender | ListContender
@@ -69,6 +71,7 @@ class Made:
     progress: ProgressSummary | None = None
     unfloored: BeforeThreshold | None = None
     unanswered: Ranked | None = None
+    age: AgeEffect | None = None
 
     @property
     def label(self) -> str:
@@ -211,6 +214,7 @@ class Runner:
             progress=None if progress is None else summary_of(progress),
             unfloored=unfloored,
             unanswered=None if others is None else replay(others, config).ranked,
+            age=AgeEffect.of(row.label, table, config, self.dataset),
         )
 
     def notices(self, made: Sequence[Made], timed: bool) -> Iterator[Message]:

@@ -38,7 +38,7 @@ def verified(
 
     The table has a row for each metric: the largest difference of `values` (label -> metric -> float64[Q]) from
     those of ir_measures over the first `limit` places, and the label and query where it occurs. What it lacks
-    (RecallAny, RecallAll) is not checked and has None, as has the place where nothing differs.
+    (RecallAny, RecallAll, budgets of tokens) is not checked and has None, as has the place where nothing differs.
     """
     if runs is None:
         with TemporaryDirectory(prefix="steelyard-") as folder:
@@ -93,7 +93,7 @@ def _theirs(measure: Measure) -> Any:  # noqa: ANN401 -- ir_measures is untyped
     """The measure of this name in ir_measures, or None."""
     import ir_measures
 
-    family = getattr(ir_measures, measure.family, None)
+    family = None if measure.tokens else getattr(ir_measures, measure.family, None)
     # Its own parser of names needs ast.Num, which Python 3.14 lacks.
     return family if family is None or measure.cutoff is None else family @ measure.cutoff
 

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from steelyard.base.errors import ConfigError, DataError, Fault, nearest, quote,
 from steelyard.base.files import compact
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard.systems.base import token_estimate
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.labels import RANDOM_SAMPLES, Batch, JudgedPool
 
@@ -205,6 +207,11 @@ class Dataset:
         """The time at which a query is asked, in seconds UTC: its own, else that of the data set."""
         return self.as_of if query.asked_at is None else query.asked_at
 
+    @cached_property
+    def tokens(self) -> dict[str, int]:
+        """What each entry takes of a context, by id, as Soleri estimates it."""
+        return {entry.id: token_estimate(entry) for entry in self.entries}
+
     def split(self, name: str | None = None) -> tuple[Query, ...]:
         """Return the queries of a split in file order; None means `report_split`, or "all" without one.
 
@@ -229,20 +236,6 @@ class Report:
     faults: tuple[Fault, ...]
     notices: tuple[str, ...]
     dataset: Dataset | None
-
-
-def tuning_queries(dataset: Dataset) -> tuple[tuple[Query, ...], tuple[Query, ...]]:
-    """Return the queries to tune on and the queries held out; disjoint, each in file order.
-
-    Tuning uses train, else dev, else all outside test, else all. Held out is test, unless tuning uses it.
-    """
-    by_split: dict[str, list[Query]] = {}
-    for query in dataset.queries:
-        by_split.setdefault(query.split, []).append(query)
-    test = by_split.pop("test", [])
-    outside = tuple(query for query in dataset.queries if query.split not in ("test", LOGGED))
-    tuned = tuple(by_split.get("train") or by_split.get("dev") or outside)
-    return (tuned, tuple(test)) if tuned else (tuple(test), ())
 
 
 State = Mapping[str, object]

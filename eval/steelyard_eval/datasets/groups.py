@@ -210,13 +210,9 @@ def duplicates(entries: Iterable[Entry]) -> list[list[str]]:
     groups: dict[Hashable, list[str]] = {}
     for entry in entries:
         if entry.title.strip() or entry.text.strip():
-            groups.setdefault(_content(entry), []).append(entry.id)
+            texts = (entry.title, entry.text, entry.type, entry.domain.lower(), *examples(entry))
+            groups.setdefault((*map(str.strip, texts), tuple(sorted(entry.tags))), []).append(entry.id)
     return [ids for ids in groups.values() if len(ids) > 1]
-
-
-def _content(entry: Entry) -> tuple[str | tuple[str, ...], ...]:
-    texts = (entry.title, entry.text, entry.type, entry.domain.lower(), *examples(entry))
-    return (*map(str.strip, texts), tuple(sorted(entry.tags)))
 
 
 def duplicates_in_words(groups: Sequence[Sequence[str]]) -> str:
@@ -233,3 +229,17 @@ def judged(dataset: Dataset, queries: Iterable[Query]) -> tuple[Query, ...]:
     """Keep what can be scored: with judgments, an answer, and not for simulating feedback; see `with_proposed`."""
     labelled = (query for query in queries if query.id in dataset.qrels and query.answerable)
     return with_proposed(dataset, [query for query in labelled if query.split != LOGGED])
+
+
+def tuning_queries(dataset: Dataset) -> tuple[tuple[Query, ...], tuple[Query, ...]]:
+    """Return the queries to tune on and the queries held out; disjoint, each in file order.
+
+    Tuning uses train, else dev, else all outside test, else all. Held out is test, unless tuning uses it.
+    """
+    by_split: dict[str, list[Query]] = {}
+    for query in dataset.queries:
+        by_split.setdefault(query.split, []).append(query)
+    test = by_split.pop("test", [])
+    outside = tuple(query for query in dataset.queries if query.split not in ("test", LOGGED))
+    tuned = tuple(by_split.get("train") or by_split.get("dev") or outside)
+    return (tuned, tuple(test)) if tuned else (tuple(test), ())

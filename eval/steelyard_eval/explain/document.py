@@ -56,12 +56,14 @@ class ListedEntry(ExplainedEntry):
 
 
 class PlaceRecord(TypedDict):
-    """Where an entry is, see `ListView.place`."""
+    """Where an entry is, see `ListView.place`; `dated` and `as_new` are of one that its age keeps out."""
 
     where: str
     rank: int | None
     why: str
     lists: dict[str, ListPosition]
+    dated: NotRequired[str]
+    as_new: NotRequired[int]
 
 
 class MissingEntry(ExplainedEntry, PlaceRecord):

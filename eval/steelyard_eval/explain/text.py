@@ -189,7 +189,8 @@ def _missing(about: document.ExplainedView) -> Iterator[TextBlock]:
     if not (missing := about["missing"]):
         return
     first = missing[:MOST_MISSING]
-    told = f"relevant, not in the list: {len(missing)}{_left_out(len(missing), MOST_MISSING)}"
+    aged = heading("only_for_age", {"count": sum("as_new" in one for one in missing) or None})
+    told = f"relevant, not in the list: {len(missing)}{aged}{_left_out(len(missing), MOST_MISSING)}"
     hint = f"--entry {shlex.quote(missing[0]['id'])}: what its score consists of, or why it has none"
     rows = [(one["id"], _whole(one["grade"]), one["why"], one["headline"]) for one in first]
     yield TextBlock([told, *_not_read(about, first), hint], ["entry", "grade", "where", TITLE], rows, 1)

@@ -17,6 +17,7 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS, RETRIEVER_KINDS, RETRIEVERS
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.compare.buried import as_new, dated
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
@@ -25,6 +26,7 @@ from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.sentences import heading
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,14 @@ class ListView:
     """The list of a contender that has lists only, which tells nothing of how its scores came about.
 
     `about` is the contender for the document, `lists` the list that is shown, `scores` its scores by id, best
-    first, and `ranked` has the ranks of all that were scored.
+    first, and `ranked` has the ranks of all that were scored; `as_new` those in the list if all entries were new.
     """
 
     about: document.AboutView
     lists: Ranked
     scores: Mapping[str, float]
     ranked: Mapping[str, int]
+    as_new: Mapping[str, int]
 
     @cached_property
     def listed(self) -> dict[str, int]:
@@ -91,7 +94,11 @@ class ListView:
         else:
             where, why = self._unranked(lists)
         held = [f"place {at['position']} in {name}" for name, at in lists.items() if rank and at["position"]]
-        return {"where": where, "rank": rank, "why": "; ".join([why, *held]), "lists": lists}
+        new, day = None if where == "listed" else self.as_new.get(id_), dated(entry)
+        aged = [heading("only_age", {"day": day, "place": new})] if new else []
+        why = "; ".join([why, *held, *aged])
+        place: document.PlaceRecord = {"where": where, "rank": rank, "why": why, "lists": lists}
+        return {**place, "dated": day, "as_new": new} if new else place
 
     def _unranked(self, lists: Mapping[str, document.ListPosition]) -> tuple[str, str]:
         return "not_returned", f"not among the {len(self.listed)} that were returned"
@@ -212,6 +219,7 @@ def view_of(space: Workspace, query: Query, requested: SearchConfig, label: str)
         lists=run.ranked,
         scores=dict(zip((run.table.entries[i] for i in run.entry), run.ranking.score.tolist(), strict=True)),
         ranked={deep.entries[entry]: rank for rank, entry in enumerate(ranked.entry, 1)},
+        as_new={deep.entries[entry]: rank for rank, entry in enumerate(replay(as_new(deep), config).entry, 1)},
         config=config,
         deep=deep,
         table=run.table,
@@ -241,7 +249,7 @@ def list_view_of(contender: ListContender, dataset: Dataset, query: Query, limit
         "finish": [],
     }
     ranks = {id_: rank for rank, id_ in enumerate(scores, 1)}
-    return ListView(about, answers.ranked([query], limit), scores, ranks)
+    return ListView(about, answers.ranked([query], limit), scores, ranks, {})
 
 
 def sought(config: SearchConfig, name: str, text: str) -> str | None:

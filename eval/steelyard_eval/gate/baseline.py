@@ -125,6 +125,7 @@ class Baseline(_Part, frozen=True):
     reason: str
     contenders: Annotated[tuple[BaselineContender, ...], Meta(min_length=1)]
     states: dict[str, dict[str, Any]] = {}
+    tokens: Annotated[int, Meta(ge=1)] | None = None
 
     def find(self, label: str) -> BaselineContender | None:
         """The contender of a label; None when it is not kept."""

@@ -137,7 +137,8 @@ class BaselineComparison:
         """What decided, as facts of the answer; whether quality held goes before a finding on anything else."""
         first = self.findings[0]
         beside: dict[str, Fact] = {"held": None if first.key in QUALITY_FINDINGS else self._held}
-        return {**first.facts, **beside, "change": self.against_baseline.ndcg, "finding": first.key}
+        beside |= {"change": self.against_baseline.ndcg, "finding": first.key, "tokens": self.gate.tokens}
+        return {**first.facts, **beside}
 
     @property
     def _held(self) -> str:
@@ -212,15 +213,16 @@ class BaselineComparison:
     def _told(self, found: rule.Findings, before: rule.Values) -> dict[str, Fact]:
         """What the rule found, as facts: the change, and either its interval or what the test rules out."""
         gain = self.gain(before)
+        facts: dict[str, Fact] = {"gain": gain.shown(-1.0), "tokens": self.gate.tokens}
         if not (found.fails or found.better):
             upper = max(found.upper, 0.0) if math.isfinite(found.upper) else None
             names = ("excluded", "upper") if found.within else ("open", "reach")
             bounds = dict(zip(names, (self.gate.budget, upper), strict=True))
-            return {"gain": gain.shown(-1.0), **bounds, "bound": rule.BOUND}
+            return {**facts, **bounds, "bound": rule.BOUND}
         if found.fails and gain.high >= 0:  # the test is of several metrics together
-            return {"gain": gain.shown(-1.0), "p": found.p_worse}
+            return {**facts, "p": found.p_worse}
         vague = gain.worse is not None and not tells(gain.low, gain.high)
-        return {"gain": gain.shown(-1.0), "worse": None if vague else gain.worse, "vague": vague}
+        return {**facts, "worse": None if vague else gain.worse, "vague": vague}
 
     @cached_property
     def slices(self) -> list[Slice]:

@@ -84,6 +84,7 @@ def update(
         split=gate.split or gate.dataset.report_split or "all",
         limit=gate.limit,
         embedder=gate.named_embedder,
+        tokens=gate.tokens,
         dialect=DIALECT,
         hashes=Hashes(**gate.hashes, sources=sources_hash()),
         platform=platform_name(),

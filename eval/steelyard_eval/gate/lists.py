@@ -162,7 +162,7 @@ def _replayed(gate: Gate, named: Sequence[tuple[ContenderRef, NamedConfig]]) -> 
                 config=config,
                 lists=lists,
                 deep=scored(far),
-                values=measure(near.ranked, far.ranked, qrels),
+                values=measure(gate, near.ranked, far.ranked),
                 broken=broken(gate, lists),
                 notices=built[i][1],
                 answered=_answered(gate, scored(replay(silent, config)) if silent else []),
@@ -181,7 +181,7 @@ def _listed(gate: Gate, ref: ContenderRef, one: ListContender) -> ContenderLists
         config=None,
         lists=lists,
         deep=deep,
-        values=measure(near, far, gate.dataset.qrels),
+        values=measure(gate, near, far),
         broken=broken(gate, lists),
         notices=found.notices,
         answered=_answered(gate, none),
@@ -200,8 +200,14 @@ def scored(run: ReplayedRun) -> Lists:
     return [pairs[begin:end] for begin, end in itertools.pairwise(run.ranking.offsets.tolist())]
 
 
-def measure(lists: Ranked, deep: Ranked, qrels: Mapping[str, Mapping[str, int]]) -> Values:
-    """Measure lists: nDCG@10 of those that users see, the other two of the same lists down to place 100."""
+def measure(gate: Gate, lists: Ranked, deep: Ranked) -> Values:
+    """Measure lists: nDCG@10 of those that users see, the other two of the same lists down to place 100.
+
+    All end where the tokens of the gate are full, if it has any.
+    """
+    qrels = gate.dataset.qrels
+    if gate.tokens is not None:
+        lists, deep = (ranked.within(gate.tokens, gate.dataset.tokens) for ranked in (lists, deep))
     judgments = Judgments.of(qrels, deep.queries, deep.entries)
     ndcg = evaluate_lists(lists, qrels, [NDCG10])[NDCG10]
     far = evaluate(deep.offsets, deep.entry, judgments, [NDCG100])[NDCG100]

@@ -34,6 +34,7 @@ from steelyard_eval.datasets.groups import is_proposed, judged, unit_numbers
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.rule import BUDGET
+from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.trec_runs import Scored
 from steelyard_eval.recording.next_steps import shell_word
 from steelyard_eval.recording.workspace import Workspace
@@ -59,6 +60,7 @@ class Gate:
     embedder: str | None  # the baseline's own where it is None
     split: str | None
     limit: int | None
+    tokens: int | None  # where these are full, lists end
     budget: float = BUDGET  # the drop of nDCG@10 that is accepted unproven
     block_slices: bool = False  # whether a category or intent that is significantly worse fails the gate
     now: Callable[[], float] = time.time  # for the dates of updates
@@ -73,17 +75,20 @@ class Gate:
         *,
         split: str | None = None,
         limit: int | None = None,
+        tokens: int | None = None,
         **options: Any,  # noqa: ANN401 -- the fields of the class
     ) -> "Gate":
         """The gate of a data set or its folder, which is indexed when a contender needs it.
 
-        Default embedder, split and limit: the baseline's. Raises DataError for a cut or edited baseline.
+        Default embedder, split, limit and tokens: the baseline's. Raises DataError for a cut or edited baseline.
         """
         dataset, path = as_dataset(source), Path(path)
         old = load_baseline(path, shlex.join([*_command("gate", dataset, path), *UPDATE]))
-        split, limit = (split or old.split, limit or old.limit) if old else (split, limit)
+        if old:
+            split, limit, tokens = split or old.split, limit or old.limit, old.tokens if tokens is None else tokens
+        parse_measures(() if tokens is None else [f"nDCG@{tokens}t"])  # refuses what is no number of tokens
         opened = opened or cache(partial(Workspace.open, dataset))
-        return cls(dataset, path, old, opened, embedder, split, limit, **options)
+        return cls(dataset, path, old, opened, embedder, split, limit, tokens, **options)
 
     @property
     def command(self) -> list[str]:
@@ -150,8 +155,9 @@ class Gate:
         """What was not measured on the same: name -> the baseline's hash and ours; empty without a baseline."""
         if self.baseline is None:
             return {}
-        theirs = asdict(self.baseline.hashes) | {"dialect": self.baseline.dialect}
-        ours = self.hashes | {"dialect": DIALECT}
+        old = self.baseline
+        theirs = asdict(old.hashes) | {"dialect": old.dialect, "tokens": str(old.tokens)}
+        ours = self.hashes | {"dialect": DIALECT, "tokens": str(self.tokens)}
         return {name: (theirs[name], own) for name, own in ours.items() if theirs[name] != own}
 
     def states(self) -> dict[str, State]:

@@ -25,12 +25,17 @@ class Judgments:
     relevant: Indices
     start: Indices  # int64[Q]: `ideal[start[q] + k - 1]` is query q's ideal DCG at k, for k up to `relevant[q]`
     ideal: Floats  # float64[sum(relevant)]
+    tokens: Indices | None = None  # int64[width]: what each entry takes of a context; None where it is not known
 
     @classmethod
     def of(
-        cls, qrels: Mapping[str, Mapping[str, int]], queries: Sequence[str], entries: Sequence[str]
+        cls,
+        qrels: Mapping[str, Mapping[str, int]],
+        queries: Sequence[str],
+        entries: Sequence[str],
+        tokens: Mapping[str, int] | None = None,
     ) -> "Judgments":
-        """Return the judgments of `queries`, whose lists contain indices of `entries`.
+        """Return the judgments of `queries`, whose lists contain indices of `entries`; `tokens` as a data set has.
 
         Judged ids that are not in `entries` still count in totals and ideals, as relevant entries that no list
         returned. A grade below 0 counts as 0: judged, without gain.
@@ -54,6 +59,7 @@ class Judgments:
             relevant=relevant,
             start=np.cumsum(relevant) - relevant,
             ideal=np.concatenate([*ideals, np.zeros(0)]),
+            tokens=None if tokens is None else np.array([tokens.get(name, 0) for name in entries], dtype=np.int64),
         )
 
     @classmethod
@@ -101,6 +107,12 @@ class Ranked:
         ends = self.offsets.tolist()
         return [[self.entries[entry] for entry in self.entry[a:b].tolist()] for a, b in itertools.pairwise(ends)]
 
+    def within(self, tokens: int, sizes: Mapping[str, int]) -> "Ranked":
+        """The lists up to the last place that so many tokens hold; `sizes` has what entries take, by id."""
+        taken = np.array([sizes.get(name, 0) for name in self.entries], dtype=np.int64)
+        offsets, entry = within(self.offsets, self.entry, taken, tokens)
+        return Ranked(self.queries, self.entries, offsets, entry.astype(np.int32))
+
     @property
     def query(self) -> Indices:
         """int64[R]: the query of each place."""
@@ -109,6 +121,24 @@ class Ranked:
     def relevant(self, qrels: Mapping[str, Mapping[str, int]]) -> Bools:
         """bool[R]: the places of relevant entries."""
         return Judgments.of(qrels, self.queries, self.entries).grades(self.query, self.entry) >= 1
+
+
+def condensed(
+    offsets: Indices, entry: NDArray[np.integer], judgments: Judgments
+) -> tuple[Indices, NDArray[np.integer]]:
+    """The lists without the entries that were not judged (Sakai, SIGIR 2007); arguments as in `evaluate`."""
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    kept = judgments.grades(query, entry) != UNJUDGED
+    return np.concatenate([[0], np.cumsum(kept)])[offsets], entry[kept]
+
+
+def within(
+    offsets: Indices, entry: NDArray[np.integer], sizes: Indices, tokens: int
+) -> tuple[Indices, NDArray[np.integer]]:
+    """The lists up to the last place that so many tokens hold; `sizes` int64[entries] are those of each entry."""
+    used = np.concatenate([[0], np.cumsum(sizes[entry])])
+    kept = used[1:] - np.repeat(used[offsets[:-1]], np.diff(offsets)) <= tokens
+    return np.concatenate([[0], np.cumsum(kept)])[offsets], entry[kept]
 
 
 def recall_loss(query: Indices, dropped: NDArray[np.bool_]) -> Floats:

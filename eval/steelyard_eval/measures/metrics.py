@@ -12,27 +12,37 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Indices
+from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError, nearest, quote
-from steelyard_eval.measures.judgments import UNJUDGED, Ranked, discounts
+from steelyard_eval.measures.judgments import UNJUDGED, Ranked, discounts, within
 from steelyard_eval.measures.judgments import Judgments as Judgments  # it is read with the measures
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure: its family and its cutoff, None for the whole list.
+    """A measure: its family and its cutoff, None for the whole list; or the `tokens` that a list may take.
 
-    >>> str(Measure("nDCG", 10)), str(Measure("AP", None))
-    ('nDCG@10', 'AP')
+    >>> str(Measure("nDCG", 10)), str(Measure("AP", None)), str(Measure("R", tokens=2000))
+    ('nDCG@10', 'AP', 'R@2000t')
     """
 
     family: str
     cutoff: int | None = None
+    tokens: int | None = None
 
     def __str__(self) -> str:
-        return self.family if self.cutoff is None else f"{self.family}@{self.cutoff}"
+        end = self.cutoff if self.tokens is None else f"{self.tokens}t"
+        return self.family if end is None else f"{self.family}@{end}"
+
+    @property
+    def places(self) -> int:
+        """How long a list has to be where nothing is said: the cutoff, 100 places to fill tokens from, else 10."""
+        return self.cutoff or (10 if self.tokens is None else 100)
+
+    @property
+    def by_places(self) -> "Measure":
+        """The same where what entries take is not known: with a cutoff in the place of tokens."""
+        return self if self.tokens is None else Measure(self.family, self.places)
 
     @property
     def kind(self) -> int:
@@ -46,6 +56,14 @@ class Measure:
         if self._searched[1] == RELEVANT:
             return judgments.relevant.astype(np.float64)
         return np.full(len(judgments.relevant), float(self.cutoff or 1))
+
+    def sizes(self, judgments: Judgments) -> Indices:
+        """int64[width]: what entries take of a context; ConfigError where their texts are not known."""
+        if judgments.tokens is None:
+            raise ConfigError(
+                f"{self} needs the texts of entries, which are not known here; name a metric of places"
+            )
+        return judgments.tokens
 
     @property
     def _searched(self) -> tuple[int, str]:
@@ -176,7 +194,8 @@ _NAME = re.compile(r"(?P<family>\w+)(?P<params>\(.*\))?(?:@(?P<cutoff>.*))?", re
 def meaning(name: str) -> str:
     """What a measure says of a list, by a name as it is printed; empty for what is none."""
     family, _, cutoff = name.partition("@")
-    where = f"over the first {cutoff} places, " if cutoff else ""
+    end = f"places that {cutoff[:-1]} tokens hold" if cutoff.endswith("t") else f"{cutoff} places"
+    where = f"over the first {end}, " if cutoff else ""
     return where + _FAMILIES[family].meaning if family in _FAMILIES else ""
 
 
@@ -184,7 +203,8 @@ def parse_measures(names: Iterable[object]) -> tuple[Measure, ...]:
     """Parse names of measures, in order and without repetition.
 
     The names are those of ir_measures in upper or lower case, including its aliases (MRR@10 is RR@10), and
-    RecallAny@k and RecallAll@k for sets of memories; measure objects of ir_measures are read by their names. Its
+    RecallAny@k and RecallAll@k for sets of memories; measure objects of ir_measures are read by their names.
+    Every family but P takes tokens: R@2000t. Its
     own parser is not used, because it needs `ast.Num`, which Python 3.14 has removed.
     Raises ConfigError with every bad name: unknown family, parameters, cutoff missing or below 1.
 
@@ -210,9 +230,12 @@ def _parse(name: str) -> Measure | str:
     cutoff = match["cutoff"]
     if cutoff is None and _FAMILIES[family].needs_cutoff:
         return f"a cutoff is required; did you mean '{family}@10'?"
-    if cutoff is not None and not re.fullmatch(r"[1-9][0-9]{0,8}", cutoff):
-        return f"the cutoff must be a whole number from 1 on; did you mean '{family}@10'?"
-    return Measure(family, None if cutoff is None else int(cutoff))
+    form = r"[1-9][0-9]{0,8}" + ("" if family == "P" else "t?")  # precision is of places
+    if cutoff is not None and not re.fullmatch(form, cutoff):
+        return f"the cutoff must be a whole number from 1 on (of tokens: R@2000t); did you mean '{family}@10'?"
+    if cutoff is None or cutoff.isdigit():
+        return Measure(family, None if cutoff is None else int(cutoff))
+    return Measure(family, tokens=int(cutoff[:-1]))
 
 
 def evaluate(
@@ -237,17 +260,27 @@ def evaluate(
     >>> {str(measure): value.tolist() for measure, value in values.items()}
     {'R@2': [0.5], 'RR': [0.5], 'P@1': [0.0]}
     """
-    measures = tuple(measures)
+    measures, values = tuple(measures), dict[Measure, Floats]()
+    if len(offsets) - 1 != judgments.relevant.size:
+        raise ValueError(f"{len(offsets) - 1} lists for {judgments.relevant.size} judged queries")
+    for tokens in dict.fromkeys(measure.tokens for measure in measures):
+        own = [measure for measure in measures if measure.tokens == tokens]
+        shown = (offsets, entry) if tokens is None else within(offsets, entry, own[0].sizes(judgments), tokens)
+        lists = _lists(*shown, judgments, own)
+        values |= {m: _FAMILIES[m.family].compute(lists, m.cutoff) for m in own}
+    return {measure: values[measure] for measure in measures}
+
+
+def _lists(
+    offsets: Indices, entry: NDArray[np.integer], judgments: Judgments, measures: Iterable[Measure]
+) -> _Lists:
     length = np.diff(offsets)
-    if length.size != judgments.relevant.size:
-        raise ValueError(f"{length.size} lists for {judgments.relevant.size} judged queries")
     longest = max(1, int(length.max(initial=0)))
     depth = min(longest, max((m.cutoff or longest for m in measures), default=1))
     grade = np.full((length.size, depth), UNJUDGED, dtype=np.int32)
     query, rank = np.nonzero(np.arange(depth) < length[:, None])
     grade[query, rank] = judgments.grades(query, entry[offsets[query] + rank])
-    lists = _Lists(grade, length, judgments)
-    return {m: _FAMILIES[m.family].compute(lists, m.cutoff) for m in measures}
+    return _Lists(grade, length, judgments)
 
 
 def known_mean(values: Floats) -> float:
@@ -256,17 +289,11 @@ def known_mean(values: Floats) -> float:
 
 
 def evaluate_lists(
-    ranked: Ranked, qrels: Mapping[str, Mapping[str, int]], measures: Iterable[Measure]
+    ranked: Ranked,
+    qrels: Mapping[str, Mapping[str, int]],
+    measures: Iterable[Measure],
+    tokens: Mapping[str, int] | None = None,
 ) -> dict[Measure, Floats]:
-    """Compute every measure for every query of ranked lists; float64[Q] each."""
-    judgments = Judgments.of(qrels, ranked.queries, ranked.entries)
+    """Compute every measure for every query of ranked lists, float64[Q] each; `tokens` as in `Judgments.of`."""
+    judgments = Judgments.of(qrels, ranked.queries, ranked.entries, tokens)
     return evaluate(ranked.offsets, ranked.entry, judgments, measures)
-
-
-def condensed(
-    offsets: Indices, entry: NDArray[np.integer], judgments: Judgments
-) -> tuple[Indices, NDArray[np.integer]]:
-    """The lists without the entries that were not judged (Sakai, SIGIR 2007); arguments as in `evaluate`."""
-    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    kept = judgments.grades(query, entry) != UNJUDGED
-    return np.concatenate([[0], np.cumsum(kept)])[offsets], entry[kept]

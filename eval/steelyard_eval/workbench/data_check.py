@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,11 +99,12 @@ def checked(
     *,
     accepts: bool = False,
     known_items: bool = False,
+    null: bool = False,
     current: str | None = None,
     embedder: str = "auto",
     seed: int = 0,
 ) -> Checked:
-    """Check a folder; take files that changed, or ask for known items, where that is wanted."""
+    """Check a folder; take files that changed, ask for known items, or shuffle labels, where that is wanted."""
     report = check(folder)
     said: list[str] = []
     more: dict[str, Any] = {}
@@ -122,7 +123,20 @@ def checked(
 
         more["known_items"] = ask_known_items(report.dataset, current, embedder=embedder, seed=seed)
         said.append(more["known_items"]["sentence"])
-    return Checked(report, tuple(said), more)
+    made = Checked(report, tuple(said), more)
+    return with_null(made, current, embedder, seed) if null else made
+
+
+def with_null(made: Checked, current: str | None = None, embedder: str = "auto", seed: int = 0) -> Checked:
+    """The same with the null check of its labels, where there are no faults."""
+    from steelyard_eval.explain.null_check import null_check
+
+    if made.report.dataset is None:
+        return made
+    found = null_check(made.report.dataset, current, embedder, seed)
+    return replace(
+        made, messages=(*made.messages, say(found)), more={**made.more, "null_check": dict(found.facts)}
+    )
 
 
 def _changes(report: Report, taken: Mapping[str, str | None]) -> list[str]:

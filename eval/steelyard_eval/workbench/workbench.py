@@ -68,12 +68,16 @@ class Workbench:
 
         return Workspace.open(self.dataset, self.embedder, jobs=self.jobs)
 
-    def check(self) -> Checked:
-        """Return counts, and notices on what is odd without being a fault; `load` refuses a set with faults."""
-        from steelyard_eval.datasets import Report
-        from steelyard_eval.workbench.data_check import Checked
+    def check(self, *, null: bool = False) -> Checked:
+        """Return counts, and notices on what is odd without being a fault; `load` refuses a set with faults.
 
-        return Checked(Report((), self.dataset.notices, self.dataset))
+        With `null` labels are shuffled 200 times: does the best contender still lead what is used today?
+        """
+        from steelyard_eval.datasets import Report
+        from steelyard_eval.workbench.data_check import Checked, with_null
+
+        made = Checked(Report((), self.dataset.notices, self.dataset))
+        return with_null(made, embedder=self.embedder) if null else made
 
     def compare(
         self,
@@ -112,7 +116,8 @@ class Workbench:
               from queries to the scores of documents, or to ids, best first.
         current: What you use today: a label, or any contender. The others are tested against it (default: the
             `system` in dataset.json if it is compared, else the first contender).
-        metrics: Metrics by their names in ir_measures, separated by commas. The first one is tested.
+        metrics: Metrics by their names in ir_measures, separated by commas. The first one is tested. R@2000t and
+            nDCG@2000t count what 2000 tokens hold (characters / 4), of lists of 100.
         split: train, dev, test or all (default: the data set's choice).
         limit: Length of every list (default: the largest cutoff of the metrics).
         recording: Replay this folder, which `record` wrote, instead of searching.
@@ -172,6 +177,7 @@ class Workbench:
         target: str = "",
         latency: float | None = None,
         embedding_calls: float | None = None,
+        tokens: int | None = None,
         ceiling: bool = False,
     ) -> Recommendation:
         """Recommend the strategy and weights to use instead of what is used today, over all families or in one.
@@ -195,6 +201,8 @@ class Workbench:
         target: Choose only what this export target can express, such as elasticsearch or echovault.
         latency: Choose only configurations whose median latency is at most this many milliseconds.
         embedding_calls: Choose only configurations that embed at most this many of 100 queries (0: no vectors).
+        tokens: End every list where this many tokens are full (characters / 4), and decide on what is left:
+            nDCG@2000t in place of nDCG@10.
         ceiling: Add what a learned model over all signals reaches; reports and notebooks have that anyway.
         """
         from steelyard_eval.choose.recommend import recommend
@@ -203,7 +211,8 @@ class Workbench:
         found = recommend(
             self.dataset, current, only=only, weights_only=weights_only, metric=metric, limit=limit, seed=seed,
             timed=timed, recording=recording, model_labels=judged, target=target, latency=latency,
-            embedding_calls=embedding_calls, workspace=self.workspace if recording is None else None,
+            embedding_calls=embedding_calls, tokens=tokens,
+            workspace=self.workspace if recording is None else None,
         )  # fmt: skip
         return self._kept(found.with_ceiling() if ceiling else found)
 
@@ -368,6 +377,7 @@ class Workbench:
         block_slices: bool = False,
         split: str | None = None,
         limit: int | None = None,
+        tokens: int | None = None,
     ) -> Gating:
         """Say whether search got worse since the committed baseline: pass, fail, inconclusive or mismatch.
 
@@ -384,10 +394,17 @@ class Workbench:
         block_slices: Also fail if a category or intent is significantly worse.
         split: Queries of this split (default: the baseline's).
         limit: Length of the lists (default: the baseline's).
+        tokens: End every list where this many tokens are full (default: the baseline's).
         """
         from steelyard_eval.gate.gate import check, update
 
-        options = {"budget": budget, "block_slices": block_slices, "split": split, "limit": limit}
+        options = {
+            "budget": budget,
+            "block_slices": block_slices,
+            "split": split,
+            "limit": limit,
+            "tokens": tokens,
+        }
         gate = self._gate(baseline, **options)
         if reason and gate.baseline is None:
             update(gate, contenders, reason=reason)
@@ -403,6 +420,7 @@ class Workbench:
         accept_worse: bool = False,
         split: str | None = None,
         limit: int | None = None,
+        tokens: int | None = None,
     ) -> Path:
         """Write a baseline of these contenders, or of those that the old one names, and return its file.
 
@@ -411,7 +429,7 @@ class Workbench:
         """
         from steelyard_eval.gate.gate import update
 
-        gate = self._gate(baseline, split=split, limit=limit)
+        gate = self._gate(baseline, split=split, limit=limit, tokens=tokens)
         update(gate, contenders, reason=reason, accept_worse=accept_worse)
         return gate.path
 

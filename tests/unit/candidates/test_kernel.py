@@ -62,7 +62,8 @@ def case(seed, *, ties=True, **sizes):
     rng = np.random.default_rng(seed)
     table = recorded(random_table(rng, ties=ties, **sizes))
     qrels = judged(table, rng)
-    return table, qrels, Judgments.of(qrels, table.queries, table.entries)
+    sizes = {id_: 1 + at * 7 % 40 for at, id_ in enumerate(table.entries)}
+    return table, qrels, Judgments.of(qrels, table.queries, table.entries, sizes)
 
 
 @pytest.mark.parametrize("text", STRATEGIES)
@@ -128,6 +129,7 @@ MEASURES = parse_measures(
         *("nDCG", "RR", "AP", "RecallAny@5", "RecallAll@5"),
     ]
 )
+BUDGETS = parse_measures(["nDCG@40t", "R@90t", "AP@90t", "RR@20t", "RecallAll@90t", "Success@20t"])
 CHECKED = (0, 1, 127, 128, 129)
 """Of 130 configurations: both ends of two tiles."""
 
@@ -155,11 +157,12 @@ def test_where_margins_are_clear_the_kernel_gives_the_bits_of_replay(text, seed,
     weights = weights[:, : len(config.strategy.weights)]
     form = Form.of(table, config, config.strategy, judgments)
     ours = Kernel.of(form, MEASURES).values(form.spread(weights))
+    ours |= Kernel.of(form, BUDGETS).values(form.spread(weights))
     for w in CHECKED:
         sure = clear(table, config.strategy, form, form.spread(weights)[w])
         reweighted = config.with_strategy(config.strategy.with_weights(weights[w]))
-        theirs = replay(table, reweighted).metrics(judgments, MEASURES)
-        for measure in MEASURES:
+        theirs = replay(table, reweighted).metrics(judgments, ours)
+        for measure in ours:
             assert same_bits(ours[measure][w][sure], theirs[measure][sure]), measure
 
 

@@ -12,7 +12,8 @@ from steelyard.config import LISTS
 from steelyard_eval.choose.blockers import ContenderScores, _finds, find_blocker
 from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.recommend import random_only
-from steelyard_eval.measures.metrics import Judgments, Measure, condensed, known_mean
+from steelyard_eval.measures.judgments import condensed
+from steelyard_eval.measures.metrics import Judgments, Measure, known_mean
 
 METRIC = Measure("nDCG", 10)
 

@@ -246,7 +246,8 @@ class Exploration:
         """What lists are worth by query, and the lists."""
         bench = self.bench
         ranked = used.answers(queries, bench.limit, bench.dataset).ranked(queries, bench.limit)
-        return evaluate_lists(ranked, bench.dataset.qrels, [bench.measure])[bench.measure], ranked
+        values = evaluate_lists(ranked, bench.dataset.qrels, [bench.measure], bench.dataset.tokens)
+        return values[bench.measure], ranked
 
 
 def _first(values: Floats, lists: Sequence[Sequence[str]]) -> int:

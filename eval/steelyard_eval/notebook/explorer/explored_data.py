@@ -70,7 +70,7 @@ class ExplorerData:
         chosen, held_out = (judged(dataset, part) for part in tuning_queries(dataset))
         if len(chosen) < 2:
             raise ConfigError(f"{dataset.name}: the explorer needs two labelled queries or more; label some")
-        return cls(dataset, chosen, held_out, measure, limit or measure.cutoff or 10, space, table)
+        return cls(dataset, chosen, held_out, measure, limit or measure.places, space, table)
 
     @property
     def setting(self) -> Setting:
@@ -112,7 +112,10 @@ class ExplorerData:
         key = (id(recorded), begin)  # recordings are kept as long as this is
         if key not in self._judged:
             table = only(recorded, recorded.queries[begin:end])
-            self._judged[key] = table, Judgments.of(self.dataset.qrels, table.queries, table.entries)
+            self._judged[key] = (
+                table,
+                Judgments.of(self.dataset.qrels, table.queries, table.entries, self.dataset.tokens),
+            )
         return self._judged[key]
 
     def _recorded(self, config: SearchConfig) -> SignalTable:
