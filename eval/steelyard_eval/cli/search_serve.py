@@ -180,6 +180,7 @@ def serve(
     explore: str | None = None,
     share: float = 0.5,
     client: str = "",
+    referee: str | None = None,
     http: int | None = None,
     set_: tuple[str, ...] = (),
     **options: Handed,
@@ -196,6 +197,7 @@ def serve(
     explore: Interleave results with those of this configuration. The word drawn draws weights at random.
     share: Share of searches to interleave, for --explore.
     client: Name of the client in the log (default: the name that the client sends).
+    referee: Let agents tune on this data set: they look at one half of its labels; the other gives the verdict.
     http: Serve on this port of 127.0.0.1, with a token, instead of stdio.
     set_: hnsw=EF: search vectors with the HNSW index of the database, at this ef_search. adaptive=false: keep
         Soleri's weights, whatever the log says.
@@ -210,10 +212,12 @@ def serve(
     from steelyard.base.extensions import require
     from steelyard_eval.common import extension
     from steelyard_eval.vaults.arguments import Settings, vault_file
+    from steelyard_eval.workbench.workbench import load
 
     require("serve", "an MCP server")
     serving = extension("serve")
     face = serving.find_face(mimic)
+    face = face if referee is None else serving.with_referee(face, load(referee))
     if explore is not None and log is None:
         raise ConfigError("--explore needs a feedback log; add --log FILE")
     if wants_json() and http is None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from steelyard_eval.common import SYSTEMS, extension
 
@@ -94,6 +94,7 @@ class Workbench:
         timed: bool = True,
         ceiling: bool = False,
         newest: bool = False,
+        referee: Literal["look", "verdict"] | None = None,
     ) -> Answered:
         """Compare contenders on the same judged queries, or without judgments how far their lists agree.
 
@@ -127,20 +128,29 @@ class Workbench:
         timed: Time the searches.
         ceiling: Add what a learned model over all signals reaches; reports and notebooks have that anyway.
         newest: Add the newest generation of each system that is named, or of all systems, such as soleri:newest.
+        referee: For whoever tries many: look compares on one half of the labelled queries, and counts; verdict
+            opens the other half, once, for at most five contenders (default: all queries).
         """
         from dataclasses import replace
 
         from steelyard_eval.candidates.ceiling import with_ceiling
         from steelyard_eval.compare import compare
         from steelyard_eval.compare.contenders import with_newest
+        from steelyard_eval.compare.referee import Referee
 
         given = [cast("Given", contenders), *more] if more else contenders
         given = with_newest(given) if newest else given
+        halves, data = None, self.dataset
+        if referee:
+            halves = Referee.of(self.dataset)
+            data, current, ceiling = halves.half(referee), current or data.today, False
         found = compare(
-            self.dataset, given, baseline=current, metrics=metrics, split=split, limit=limit, recording=recording,
+            data, given, baseline=current, metrics=metrics, split=split, limit=limit, recording=recording,
             runs=write_runs, verify=verify, seed=seed, timed=timed, workspace=lambda: self.workspace,
         )  # fmt: skip
-        if ceiling or (found.values and any(row.kind != "lists" for row in found.result.rows)):
+        if halves and referee:
+            found = halves.counted(referee, found)
+        elif ceiling or (found.values and any(row.kind != "lists" for row in found.result.rows)):
             found = replace(found, ceiling=lambda own, values: with_ceiling(own, values, self._source(recording)))
         return self._kept(found.with_ceiling() if ceiling else found)
 

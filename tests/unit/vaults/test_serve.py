@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -20,11 +21,13 @@ from anyio.from_thread import start_blocking_portal
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+import steelyard_eval as sy
 from steelyard.config import SearchConfig, policy_of
 from steelyard.memory.entry import Entry, read_entry
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
 from steelyard_eval.datasets import load
+from steelyard_eval.extensions.serve import with_referee
 from steelyard_eval.extensions.serve.feedback_tools import OPERATIONS
 from steelyard_eval.extensions.serve.server import MemoryServer, PatientProtocol, Served, TokenGate, token_of
 from steelyard_eval.extensions.serve.tool_call import ServerLog
@@ -76,8 +79,8 @@ class Session:
 
 
 @contextmanager
-def served(path, face=None, log=None, **more):
-    shown = find_face(face)
+def served(path, face=None, log=None, add=lambda face: face, **more):
+    shown = add(find_face(face))
     memory = Served(str(path), **{"by": shown.system, "log": log and str(log), **more})
     server = MemoryServer(memory, shown, ServerLog(str(log), lambda: NOW) if log else None)
     try:
@@ -127,6 +130,21 @@ def test_names_and_schemas_are_those_of_the_real_servers(vault, tmp_path, system
     if system == "soleri":
         own = {suffix: {name: bare(tool.schema) for name, tool in of.items()} for suffix, of in OPERATIONS.items()}
         assert own == REAL["soleri"]["operations"]
+
+
+def test_an_agent_that_tunes_sees_numbers_of_systems_and_strategies_alone(vault, tmp_path):
+    """What it names is never read: no file, no endpoint and no command, though compare takes all of them."""
+    data = shutil.copytree(ROOT / "qrels" / "starter", tmp_path / "own")
+    (tmp_path / "w.json").write_text("{}")
+    with served(vault, add=lambda face: with_referee(face, sy.load(data, embedder="none"))) as session:
+        found = session.call("referee_look", configurations=["bm25", "rrf(bm25, fts)"])
+        for text in (str(tmp_path / "w.json"), "x=bm25", "mcp:touch#x", "http://localhost:1/?q={query}"):
+            assert session.answer("referee_look", configurations=[text]).is_error
+        assert session.answer("referee_verdict", configurations=["bm25"] * 6).is_error
+    known = document("compare", data, "bm25", "rrf(bm25, fts)", "--embedder", "none", "--referee", "look")
+    assert [row["means"] for row in found["contenders"]] == [row["means"] for row in known["rows"]]
+    assert json.loads((data / ".steelyard" / "referee.json").read_text())["looks"] == 4
+    assert not {query.id for query in load(data).queries} & set(re.findall(r"[\w-]+", json.dumps(found)))
 
 
 def name_of(row):
