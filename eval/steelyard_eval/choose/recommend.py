@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from steelyard import __version__
+from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
@@ -55,7 +58,9 @@ METRICS = ("R@10", "RR@10", "Judged@10")  # shown beside the metric that is deci
 
 @dataclass(frozen=True, repr=False)
 class Recommendation(ChosenAnswer):
-    """The answer."""
+    """The answer; `out_of_fold` is the metric of every query under what is chosen without it, float64[Q]."""
+
+    out_of_fold: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True, compare=False)
 
     def to_frame(self) -> pd.DataFrame:
         """The leaderboard, a row a configuration."""
@@ -135,11 +140,13 @@ def recommend(
     decided = decide(choice.restricted(restriction))
     result, values = result_of(decided, leaderboard(decided), timed)
 
-    def ceiling(result: Result, values: Values) -> Result:
-        tuned = today.values[measures[0]] + decided.choice.expect.unseen
-        return with_ceiling(result, values, source, tuned)
+    unseen = today.values[measures[0]] + decided.choice.expect.unseen
 
-    return Recommendation(result, values, *weights_of(decided, now), not candidates.complete, ceiling=ceiling)
+    def ceiling(result: Result, values: Values) -> Result:
+        return with_ceiling(result, values, source, unseen)
+
+    written = weights_of(decided, now)
+    return Recommendation(result, values, *written, not candidates.complete, ceiling=ceiling, out_of_fold=unseen)
 
 
 def _default(source: Source) -> str:

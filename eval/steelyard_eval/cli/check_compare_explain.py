@@ -17,6 +17,7 @@ from steelyard_eval.cli.options import (
     standing,
     wants_json,
 )
+from steelyard_eval.common.configurations import split_contenders
 from steelyard_eval.workbench.workbench import Workbench, load
 
 
@@ -62,9 +63,17 @@ def check(
         sys.exit(2)
 
 
-@command(Workbench.compare, load, leave="contenders timed queries qrels vectors text_for_embedding")
+@command(Workbench.compare, load, leave="contenders timed queries qrels vectors text_for_embedding embedder")
 @standing
-def compare(dataset: str, contender: tuple[str, ...] = (), *, out: str | None = None, **options: Handed) -> None:
+def compare(
+    dataset: str,
+    contender: tuple[str, ...] = (),
+    *,
+    embedder: tuple[str, ...] = (),
+    stages: bool = False,
+    out: str | None = None,
+    **options: Handed,
+) -> None:
     """Compare systems, strategies, weights files, runs and endpoints.
 
     compare measures contenders on the labelled queries of a split. Without labels, it shows how far lists agree.
@@ -74,10 +83,14 @@ def compare(dataset: str, contender: tuple[str, ...] = (), *, out: str | None = 
     server that steelyard starts (mcp:COMMAND#TOOL). LABEL=CONTENDER names it. An endpoint takes #ids=PATH
     (JMESPath) and body=JSON (for POST) after its address; a tool takes &ids= and &arguments=.
 
+    With two embedders, one strategy (default: what you use today) is tuned for each, and measured out of fold.
+
     With --verify, the exit code is 2 if a value differs from that of ir_measures by more than 1e-9.
 
     Parameters
     ----------
+    embedder: Source of the vectors; a second one compares the two models.
+    stages: Compare one contender with itself without each of its signals and stages: which may be left out?
     out: Write the JSON document to this file, for `steelyard report`. A .tex or .parquet file gets the means.
 
     Examples
@@ -88,10 +101,20 @@ def compare(dataset: str, contender: tuple[str, ...] = (), *, out: str | None = 
     """
     named = separated(contender)
     searched = not options["recording"]
+    if len(embedder) > 2 or (len(named) > 1 and (stages or len(embedder) > 1)):
+        raise click.UsageError("--stages, and two embedders, are about one search; name at most one CONTENDER")
+    options["embedder"] = embedder[0] if embedder else "auto"
     bench = bench_of(dataset, [*named, options["current"]] if searched else [], options)
     if searched and len(named) == 1 and not options["current"]:
         options["current"] = bench.dataset.system or None
-    answered = bench.compare(named or None, **options)
+    if len(embedder) == 2:
+        metric, seed = split_contenders(options["metrics"])[0], options["seed"]
+        answered = bench.compare_models(*named, old=embedder[0], new=embedder[1], metric=metric, seed=seed)
+    elif stages:
+        of = {name: options[name] for name in ("metrics", "split", "seed")}
+        answered = bench.compare_stages(*named, **of)
+    else:
+        answered = bench.compare(named or None, **options)
     put_answer(answered)  # first: a file that cannot be written costs no answer
     if out:
         answered.save(out)

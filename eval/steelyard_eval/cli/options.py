@@ -249,14 +249,16 @@ def standing(function: Callable[..., None]) -> Callable[..., None]:
 
         ctx = click.get_current_context()
         typed = ctx.get_parameter_source("embedder") is ParameterSource.COMMANDLINE
-        name, folder = str(ctx.params["embedder"]), Path(str(ctx.params["dataset"]))
+        given, folder = ctx.params["embedder"], Path(str(ctx.params["dataset"]))
+        names = [str(given)] if isinstance(given, str) else [*given]
+        typed, name = typed and len(names) == 1, names[0] if names else ""  # two are compared, and none is chosen
         judges = ctx.params.get("apply") is False and wants_json()  # which asks nothing
         shows = judges or ctx.params.get("list_") or ctx.params.get("dry_run")
         if typed and name == "auto" and not shows:
             manifest.choose_for(folder, None)
         function(*args, **kwargs)
         if typed and name != "auto" and not shows and manifest.choose_for(folder, name):
-            note(f"later commands use {name} here, as dataset.json says now; --embedder auto undoes that")
+            note(f"dataset.json now says {name}, so later commands use it too; --embedder auto undoes that")
 
     return choosing
 

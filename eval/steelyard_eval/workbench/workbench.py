@@ -154,6 +154,43 @@ class Workbench:
             found = replace(found, ceiling=lambda own, values: with_ceiling(own, values, self._source(recording)))
         return self._kept(found.with_ceiling() if ceiling else found)
 
+    def compare_stages(
+        self, config: Given | None = None, *, metrics: str = "nDCG@10", split: str | None = None, seed: int = 0
+    ) -> Answered:
+        """Say which parts of a search pay nothing: it is compared with itself without each signal and stage.
+
+        Returns what changes in the first ten, the change of the metric with its interval, and what is saved.
+        Raises ConfigError without labels, and for a search of a single part.
+
+        Parameters
+        ----------
+        config: A system, a strategy or a weights file (default: what is used today).
+        metrics, split, seed: As for `compare`.
+        """
+        from steelyard_eval.compare.stages import compare_stages
+
+        return self._kept(compare_stages(self.workspace, config or self.dataset.today, metrics, split, seed))
+
+    def compare_models(
+        self, strategy: Given | None = None, *, old: str, new: str, metric: str = "nDCG@10", seed: int = 0
+    ) -> Answered:
+        """Say whether the embedding model may be changed: one strategy, with weights of its own for either model.
+
+        Each query is measured under weights that were chosen without it. Returns a row a model, with what its
+        searches cost. Raises ConfigError without labels, and for two names of one model.
+
+        Parameters
+        ----------
+        strategy: A system, a strategy or a weights file (default: what is used today).
+        old, new: Embedders, as for `load`.
+        metric: What is compared, by its name in ir_measures.
+        seed: Seed of the folds.
+        """
+        from steelyard_eval.choose.model_change import compare_models
+
+        made = compare_models(self.dataset, strategy or self.dataset.today, old, new, metric=metric, seed=seed)
+        return self._kept(made)
+
     def signal_frame(self, split: str | None = None, recording: str | Path | None = None) -> Framed:
         """Return (X, y, groups) of the labelled queries of a split, for `FusionTuner` and other estimators.
 

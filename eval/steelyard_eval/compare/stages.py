@@ -1,0 +1,77 @@
+"""Is a stage worth it? A search against itself without each signal, and without each stage after the fusion."""
+
+from dataclasses import replace
+
+from steelyard.base.errors import ConfigError
+from steelyard.config import SearchConfig
+from steelyard.finish import Cut
+from steelyard_eval.common.configurations import Setting, split_contenders
+from steelyard_eval.compare.compare import compare
+from steelyard_eval.compare.contenders import Given, read_config
+from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.measures.paired import MARGIN
+from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.result.structs import Answer, Cell, Fact, Latency, Result, Table
+from steelyard_eval.result.structs import replace as changed
+from steelyard_eval.views.frames import Answered
+
+WHOLE = "whole"
+TEN = 10
+COLUMNS = ["stage", "replaced", "ms_saved", "calls_saved"]
+KINDS = {"same": "idle", "better": "idle", "worse": "needed", "open": "open"}
+
+
+def compare_stages(space: Workspace, config: Given, metrics: str, split: str | None, seed: int) -> Answered:
+    """Compare a configuration with what is left of it without each part, on the labelled queries of a split."""
+    setting = Setting(parse_measures([split_contenders(metrics)[0]])[0].places, space.model)
+    parts = without_each(read_config(config).config(setting))
+    found = compare(space.dataset, parts, baseline=WHOLE, metrics=metrics, split=split, seed=seed, workspace=space)
+    if not found.values:
+        raise ConfigError(f"{space.dataset.called} has no labels to measure a stage by; label some queries")
+    return replace(found, result=with_stages(found.result))
+
+
+def without_each(config: SearchConfig) -> dict[str, SearchConfig]:
+    """The configuration, and what is left without each part, by name; ConfigError where it has one part alone."""
+    strategy = config.effective
+    made = {WHOLE: config}
+    for name in sorted(strategy.signals):
+        if (left := strategy.without({name})) is not None:
+            made[f"without {name}"] = replace(config, strategy=left, by_intent={})
+    for at, stage in enumerate(config.finish):
+        if not isinstance(stage, Cut):
+            finish = (*config.finish[:at], *config.finish[at + 1 :])
+            made[f"without {str(stage).partition('(')[0]}"] = replace(config, finish=finish)
+    if len(made) < 2:
+        raise ConfigError(f"{config.name} is one list without stages; name a search of several parts")
+    return made
+
+
+def with_stages(result: Result) -> Result:
+    """The result with what each part does to the lists, and the parts that pay nothing.
+
+    A part pays nothing where no query changes without it, or where the search is better without it or differs by
+    less than the margin. Holm's correction is over all parts.
+    """
+    tested = [(row, row.against) for row in result.rows if row.against]
+    parts: dict[str, list[str]] = {kind: [] for kind in KINDS.values()}
+    for row, test in tested:
+        kind = KINDS[test.verdict] if test.wins or test.losses else "idle"
+        parts[kind].append(row.label.removeprefix("without "))
+    facts: dict[str, Fact] = {"metric": result.metric, "margin": MARGIN, "none": not parts["idle"]}
+    facts |= {name: own or None for name, own in parts.items()}
+    whole, none = result.row(WHOLE), Latency()
+    rows: list[list[Cell]] = []
+    for row, _ in tested:
+        took, before = ((one.cost.latency or none).p50_ms for one in (row, whole))
+        saved = None if took is None or before is None else before - took
+        calls = (whole.cost.embedded or 0) - (row.cost.embedded or 0)
+        rows.append([row.label, _replaced(result, row.label), saved, calls])
+    answer = Answer("stages", facts, result.answer.because)
+    return changed(result, answer=answer, tables=[Table("stages", COLUMNS, rows), *result.tables])
+
+
+def _replaced(result: Result, label: str) -> float:
+    """How many of the first ten are others without the part, in the mean query."""
+    pairs = [(query.lists[WHOLE].entries, query.lists[label].entries) for query in result.queries]
+    return sum(len({*own[:TEN]} - {*other[:TEN]}) for own, other in pairs) / max(len(pairs), 1)

@@ -1,0 +1,55 @@
+"""Which parts of a search pay nothing, and whether the embedding model may be changed."""
+
+import shutil
+
+import numpy as np
+import pytest
+from command_line import document, done
+from tabled import ROOT
+
+import steelyard_eval as sy
+from steelyard.base.errors import ConfigError
+from steelyard.systems import find_system
+from steelyard_eval.compare.stages import without_each
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    return shutil.copytree(ROOT / "qrels" / "starter", tmp_path_factory.mktemp("own") / "starter")
+
+
+@pytest.fixture(scope="module")
+def bench(own):
+    return sy.load(own, embedder="lsa")
+
+
+def test_every_signal_and_every_stage_but_the_cut_is_left_out_once():
+    """Soleri's document: six signals, and a list that merges the federated tiers before it is cut."""
+    made = without_each(find_system("soleri").config(10))
+    left = {"severity", "recency", "tags", "domain", "tfidf", "cosine", "merge"}
+    assert made.keys() == {"whole", *(f"without {name}" for name in left)}
+    assert "recency" not in made["without recency"].effective.signals
+    with pytest.raises(ConfigError):
+        without_each(find_system("bm25").config(10))
+
+
+def test_a_part_that_changes_nothing_may_go_and_one_that_finds_all_may_not(bench, own):
+    """No entry of the set has an importance of its own, so it moves nothing; without fts nothing is found."""
+    found = bench.compare_stages("weighted_sum(1*fts, 0.0001*importance)")
+    facts = found.result.answer.facts
+    assert found.result.answer.key == "stages"
+    assert facts["idle"] == ["importance"]
+    known = document("compare", own, "weighted_sum(1*fts, 0.0001*importance)", "--stages", "--embedder", "lsa")
+    assert known["answer"]["facts"] == found.record["answer"]["facts"]
+
+
+def test_each_model_is_measured_under_weights_of_its_own_that_were_chosen_without_the_query(bench, own):
+    found = bench.compare_models("rrf(bm25, vector)", old="lsa", new="recorded:minilm").values
+    for values, name in zip(found.values(), ("lsa", "recorded:minilm"), strict=True):
+        tuned = sy.load(own, embedder=name).recommend(only="rrf(bm25, vector)")
+        assert np.array_equal(values["nDCG@10"], tuned.out_of_fold)
+    assert list(found) == ["lsa", "minilm"]
+    with pytest.raises(ConfigError):
+        bench.compare_models(old="lsa", new="lsa")
+    many = done("compare", own, "bm25", "fts", "--embedder", "lsa", "--embedder", "none", code=2)
+    assert "at most one" in many.stderr
