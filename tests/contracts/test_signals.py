@@ -33,12 +33,8 @@ class TestDerivedSignals(SignalContract):
 
 class TestRecencyUnderOtherHalfLives(SignalContract):
     @pytest.fixture(params=[Duration(69, "h"), Duration(1, "d"), Duration(1e6, "d")], ids=str)
-    def half_life(self, request):
-        return request.param
-
-    @pytest.fixture
-    def signal(self, half_life):
-        self.half_life = half_life
+    def signal(self, request):
+        self.half_life = request.param
         return "recency"
 
     def compute(self, signal, table, **options):
@@ -53,7 +49,8 @@ NORMALIZED = [
 STRATEGIES = json.loads(Path(__file__).with_name("strategies.json").read_text("utf-8"))["fused"]
 
 
-class TestFusions(FusionContract):
-    @pytest.fixture(params=[*SIGNALS, *NORMALIZED, *chain.from_iterable(STRATEGIES.values())])
-    def strategy(self, request):
-        return request.param
+@pytest.mark.parametrize("promise", [name for name in vars(FusionContract) if name.startswith("test_")])
+def test_every_fusion_keeps_the_promise(promise):
+    """One test for all of them: for a test of each, pytest would take longer than what is tested."""
+    for strategy in (*SIGNALS, *NORMALIZED, *chain.from_iterable(STRATEGIES.values())):
+        getattr(FusionContract(), promise)(strategy)

@@ -32,7 +32,8 @@ def dots(matrix: NDArray[Any], vector: Floats | None = None) -> Floats:
 def compiled(loop: Callable[..., None], signature: str, error_model: Literal["python", "numpy"] = "python") -> Any:  # noqa: ANN401 -- numba's dispatchers have no type
     """Compile a loop that holds no lock; all that it calls is in its file, as the cache notices no other change.
 
-    Where neither folder can be written, or the cache is damaged, it is compiled in memory, which takes longer.
+    It takes this signature alone: others would be compiled as they come, in the middle of a search. Where neither
+    folder can be written, or the cache is damaged, it is compiled in memory, which takes longer.
     """
     from numba import njit  # it takes long to load
 
@@ -42,4 +43,5 @@ def compiled(loop: Callable[..., None], signature: str, error_model: Literal["py
     except Exception:  # RuntimeError, OSError, and whatever reading a broken file raises
         made = njit(nogil=True, error_model=error_model)(loop)
         made.compile(signature)
+    made.disable_compile()
     return made

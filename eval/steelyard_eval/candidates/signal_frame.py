@@ -88,8 +88,9 @@ def recorded(
     import pandas as pd
 
     ids = frame[ENTRY] if ENTRY in frame else pd.Series(range(len(frame))).map("{:012}".format)
-    query, queries = pd.factorize(frame[QUERY].map(str), sort=True)
-    entry, entries = pd.factorize(ids.map(str), sort=True)  # by code points, as UTF-8's bytes
+    query, known_queries = pd.factorize(frame[QUERY].map(str), sort=True)
+    entry, known_entries = pd.factorize(ids.map(str), sort=True)  # by code points, as UTF-8's bytes
+    queries, entries = known_queries.tolist(), known_entries.tolist()  # an index makes a text each time
     order = np.lexsort((entry, query))
     same = (np.diff(query[order]) == 0) & (np.diff(entry[order]) == 0)
     if same.any():

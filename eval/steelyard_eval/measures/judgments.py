@@ -40,21 +40,22 @@ class Judgments:
         Judged ids that are not in `entries` still count in totals and ideals, as relevant entries that no list
         returned. A grade below 0 counts as 0: judged, without gain.
         """
-        index = {name: i for i, name in enumerate(entries)}
+        width, index = len(entries), {name: i for i, name in enumerate(entries)}
         rows = [qrels.get(query, {}) for query in queries]
         graded = [
-            (q * len(entries) + index[name], max(grade, 0))
+            (q * width + at, grade)
             for q, row in enumerate(rows)
             for name, grade in row.items()
-            if name in index
+            if (at := index.get(name)) is not None
         ]
-        pairs = np.array(sorted(graded), dtype=np.int64).reshape(-1, 2)
+        pairs = np.array(graded, dtype=np.int64).reshape(-1, 2)
+        pairs = pairs[np.argsort(pairs[:, 0])]
         ideals = [_ideal(row.values()) for row in rows]
         relevant = np.array([ideal.size for ideal in ideals], dtype=np.int64)
         return cls(
             key=np.ascontiguousarray(pairs[:, 0]),
-            grade=pairs[:, 1].astype(np.int32),
-            width=len(entries),
+            grade=np.maximum(pairs[:, 1], 0).astype(np.int32),
+            width=width,
             judged=np.array([len(row) for row in rows], dtype=np.int64),
             relevant=relevant,
             start=np.cumsum(relevant) - relevant,

@@ -68,7 +68,7 @@ def begun(
                 parts_of = ending.enter_context(given)
 
         def finished() -> SignalTable:
-            with resumable(workspace.embedder):
+            with resumable(workspace.embedder), workspace.store.snapshot():  # of one state, looked at once
                 parts = parts_of and parts_of(progress)
                 table = searcher.record(queries, signals, depth, data.sha256, progress, parts, keep=True)
             if any(reranked(config.finish) for config in chosen):

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.sparse import random as sparse_random
-from sklearn.decomposition import TruncatedSVD
 from tabled import tabled
 
 from steelyard.base.errors import EmbedderError, VaultError
@@ -122,6 +121,8 @@ class TestStorage:
 
 @pytest.mark.parametrize(("rows", "columns", "rank"), [(60, 400, 59), (300, 200, 50)])
 def test_the_svd_has_the_bits_of_scikit_learn(rows, columns, rank):
+    from sklearn.decomposition import TruncatedSVD  # here: workers that do not run it need not load it
+
     matrix = sparse_random(rows, columns, 0.05, format="csr", random_state=1)
     values, components = _truncated_svd(matrix, rank, 0)
     theirs = TruncatedSVD(rank, n_iter=ITERATIONS, random_state=0).fit(matrix)

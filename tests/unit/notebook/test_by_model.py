@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from command_line import done
-from sklearn.metrics import cohen_kappa_score
 from tabled import tabled
 
 import steelyard_eval as sy
@@ -144,6 +143,8 @@ def test_both_kappas_are_those_of_scikit_learn(grades):
     one, other = np.random.default_rng(grades).integers(0, grades, (2, 60))
     found = agreement(given(one.tolist()), given(other.tolist()))
     ways = {"kappa": None, "weighted": "quadratic"}
+    from sklearn.metrics import cohen_kappa_score  # here: workers that do not run it need not load it
+
     expected = {name: cohen_kappa_score(one, other, weights=how) for name, how in ways.items()}
     assert {name: found[name] for name in ways} == pytest.approx(expected)
 
