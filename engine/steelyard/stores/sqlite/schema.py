@@ -79,6 +79,7 @@ SET = ", ".join(f'"{name}" = excluded."{name}"' for name in EVERY_FIELD if name 
 _DIFFERS = " OR ".join(f'entries."{name}" IS NOT excluded."{name}"' for name in EVERY_FIELD if name != "id")
 INSERT = f"INSERT INTO entries({NAMES}) VALUES({_MARKS})"
 UPSERT = f"{INSERT} ON CONFLICT(id) DO UPDATE SET {SET} WHERE {_DIFFERS} RETURNING rowid"
+_JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 def select(names: Sequence[str] = EVERY_FIELD) -> str:
@@ -91,10 +92,10 @@ def to_row(entry: Entry) -> tuple[str | float | None, ...]:
     """The bound values of an entry, ordered as `EVERY_FIELD`; DataError for odd ones. Lists become JSON text."""
     check_entry(entry)
     row = {name: getattr(entry, name) for name in EVERY_FIELD}
-    row |= {name: json.dumps(row[name], ensure_ascii=False) for name in LIST_FIELDS}
-    related = [[r.type, r.target, r.strength, r.status] for r in entry.relations]
-    row["relations"] = json.dumps(related, ensure_ascii=False)
-    row["extra"] = json.dumps(dict(entry.extra), sort_keys=True)  # ASCII: unknown fields may hold lone surrogates
+    row["relations"] = [[r.type, r.target, r.strength, r.status] for r in entry.relations]
+    row |= {name: _JSON.encode(row[name]) if row[name] else "[]" for name in (*LIST_FIELDS, "relations")}
+    # ASCII: unknown fields may hold lone surrogates
+    row["extra"] = json.dumps(dict(entry.extra), sort_keys=True) if entry.extra else "{}"
     return tuple(row.values())
 
 
