@@ -79,7 +79,6 @@ SET = ", ".join(f'"{name}" = excluded."{name}"' for name in EVERY_FIELD if name 
 _DIFFERS = " OR ".join(f'entries."{name}" IS NOT excluded."{name}"' for name in EVERY_FIELD if name != "id")
 INSERT = f"INSERT INTO entries({NAMES}) VALUES({_MARKS})"
 UPSERT = f"{INSERT} ON CONFLICT(id) DO UPDATE SET {SET} WHERE {_DIFFERS} RETURNING rowid"
-_JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 def select(names: Sequence[str] = EVERY_FIELD) -> str:
@@ -93,7 +92,10 @@ def to_row(entry: Entry) -> tuple[str | float | None, ...]:
     check_entry(entry)
     row = {name: getattr(entry, name) for name in EVERY_FIELD}
     row["relations"] = [[r.type, r.target, r.strength, r.status] for r in entry.relations]
-    row |= {name: _JSON.encode(row[name]) if row[name] else "[]" for name in (*LIST_FIELDS, "relations")}
+    row |= {
+        name: json.dumps(row[name], ensure_ascii=False) if row[name] else "[]"
+        for name in (*LIST_FIELDS, "relations")
+    }
     # ASCII: unknown fields may hold lone surrogates
     row["extra"] = json.dumps(dict(entry.extra), sort_keys=True) if entry.extra else "{}"
     return tuple(row.values())

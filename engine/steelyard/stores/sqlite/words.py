@@ -27,7 +27,7 @@ MIN_TEXTS_TO_STORE = 2_000
 """Entries; the words of fewer are counted in a tenth of a second."""
 CHANGES, CHANGES_SHARE = 1_024, 1 / 16
 """More changes than these since an index was stored, or than this share of its entries, and it is stored anew."""
-TEXTS_PER_BLOCK = 2**15
+TEXTS_PER_BLOCK = 2**13
 """Texts whose words are in memory at a time while an index is made; of the others, how often each occurs where."""
 MOST_WORDS = 50_000
 """How many words' postings are kept of what is stored: reading them again takes longer than a search."""
