@@ -92,12 +92,9 @@ def to_row(entry: Entry) -> tuple[str | float | None, ...]:
     check_entry(entry)
     row = {name: getattr(entry, name) for name in EVERY_FIELD}
     row["relations"] = [[r.type, r.target, r.strength, r.status] for r in entry.relations]
-    row |= {
-        name: json.dumps(row[name], ensure_ascii=False) if row[name] else "[]"
-        for name in (*LIST_FIELDS, "relations")
-    }
-    # ASCII: unknown fields may hold lone surrogates
-    row["extra"] = json.dumps(dict(entry.extra), sort_keys=True) if entry.extra else "{}"
+    for name in (*LIST_FIELDS, "relations"):
+        row[name] = json.dumps(row[name], ensure_ascii=False) if row[name] else "[]"
+    row["extra"] = json.dumps(dict(entry.extra), sort_keys=True)  # ASCII: unknown fields may hold lone surrogates
     return tuple(row.values())
 
 

@@ -240,8 +240,8 @@ def _encoded(blocks: Sequence[Postings], number: int) -> tuple[bytes, bytes, byt
     """The posting of a word, of all blocks."""
     parts = [part for block in blocks if len((part := block.narrow(number)).at)]
     at, counts, places = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
-    width = 1 if counts.max() < 2**8 else 4, 2 if len(places) and places.max() < 2**16 else 4
-    return _bytes(at, 4), _bytes(counts, width[0]), _bytes(places, width[1])
+    counted = _bytes(counts, 1 if counts.max() < 2**8 else 4)
+    return _bytes(at, 4), counted, _bytes(places, 2 if len(places) and places.max() < 2**16 else 4)
 
 
 def _bytes(numbers: NDArray[Any], size: int) -> bytes:

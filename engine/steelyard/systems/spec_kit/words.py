@@ -97,12 +97,11 @@ def tokens_newest(text: str) -> list[str]:
     >>> tokens_newest("the stopped ferry_desk calls")
     ['stop', 'ferry_desk', 'cal']
     """
-    return [stem_newest(word) for word in _words(text) if len(word) >= 2 and word not in STOP_WORDS_SHIPPED]
+    return [_stem_newest(word) for word in _words(text) if len(word) >= 2 and word not in STOP_WORDS_SHIPPED]
 
 
 @lru_cache(200_000)  # it takes longer than all else that is done to a word
-def stem_newest(word: str) -> str:
-    """The newest stem."""
+def _stem_newest(word: str) -> str:
     stem = stem_shipped(word)
     return re.sub(r"(?<=.)([^aeiou])\1$", r"\1", stem) if stem != word else word
 
