@@ -20,7 +20,7 @@ from steelyard.base.errors import ConfigError, EmbedderError, MachineError, near
 from steelyard.base.extensions import extension, missing_modules, require
 from steelyard.base.files import cache_folder
 from steelyard.memory.query import Filters, Rule
-from steelyard.memory.text import render
+from steelyard.memory.text import render, template_fields
 from steelyard.stores.base import ReadableStore, Space
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ def embed_missing(
     ids = store.missing(space)
     done, embedded = store.count() - len(ids), 0
     for batch in progress([ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]):
+        state = store.at()
         if texts := texts_of(store, space, batch):
             try:
                 vectors = embed_checked(embedder, list(texts.values()))
@@ -150,7 +151,7 @@ def embed_missing(
             rows = dict(zip(texts, vectors, strict=True))
             with store.transaction():
                 # An entry that was changed meanwhile is skipped, because this vector belongs to its old text.
-                now = texts_of(store, space, batch)
+                now = texts if store.at() == state else texts_of(store, space, batch)
                 keep = [id_ for id_, text in texts.items() if rows[id_].any() and now.get(id_) == text]
                 if keep:
                     store.put_vectors(space, keep, np.array([rows[id_] for id_ in keep]))
@@ -161,7 +162,8 @@ def embed_missing(
 
 def texts_of(store: Vault, space: Space, ids: Sequence[str]) -> dict[str, str]:
     """Return the texts to embed, for the entries that have one."""
-    rendered = {entry.id: render(space.recipe, entry) for entry in store.get(ids)}
+    fields = ["tags" if name == "tag" else name for name in template_fields(space.recipe)]
+    rendered = {entry.id: render(space.recipe, entry) for entry in store.get(ids, fields)}
     return {id_: text for id_, text in rendered.items() if text.strip()}
 
 

@@ -20,7 +20,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, reduce
-from itertools import accumulate, product
+from itertools import accumulate, chain, product
 
 import numpy as np
 
@@ -195,8 +195,8 @@ def analysis(search: TextSearch) -> WordAnalyzer:
 
 def flat(vector: TsVector) -> Read:
     """The lexemes of a text, each as often as it has positions, and those."""
-    pairs = [(lexeme, place) for lexeme, places in vector.items() for place in places]
-    return [lexeme for lexeme, _ in pairs], [place for _, place in pairs]
+    words = [lexeme for lexeme, places in vector.items() for _ in places]
+    return words, [*chain.from_iterable(vector.values())]
 
 
 def best(

@@ -4,7 +4,8 @@ Postings are flat arrays. Texts have numbers, as they were counted. What a scope
 index serves every scope.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -128,42 +129,45 @@ class Postings(Segment):
     """A segment in memory: the postings of word number w are `begins[w]` to `begins[w + 1]`."""
 
     lengths: Indices
-    words: Mapping[str, int]
+    words: dict[str, int]
     begins: Indices
     complete: Posting
     places: Indices
-    """Where the positions of each posting begin; empty where none are kept."""
+    """Where the positions of each posting begin, and where the last end; empty where none are kept."""
     made: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, texts: Iterable[Read]) -> "Postings":
-        """Count texts."""
-        words: dict[str, int] = {}
-        codes: list[Indices] = []
-        places: list[Indices] = []
+    def of(cls, texts: Iterable[Read], after: Sequence["Postings"] = ()) -> "Postings":
+        """Count texts; texts and words are numbered on after those of other segments."""
+        first, words = sum(len(one.lengths) for one in after), after[0].words if after else {}
+        codes, places, sizes = array("i"), array("i"), array("i")
         for read, where in texts:
-            codes.append(np.array([words.setdefault(word, len(words)) for word in read], dtype=np.int64))
-            places.append(np.array(where, dtype=np.int64))
-        lengths = np.array([len(coded) for coded in codes], dtype=np.int64)
-        code, place = np.concatenate([_NO_NUMBERS, *codes]), np.concatenate([_NO_NUMBERS, *places])
-        order = np.argsort(code, kind="stable")
-        code, text = code[order], np.repeat(np.arange(len(codes)), lengths)[order]
-        first = np.flatnonzero(np.diff(code, prepend=-1) | np.diff(text, prepend=-1))
-        counts = np.diff(first, append=len(code))
-        begins = np.searchsorted(code[first], np.arange(len(words) + 1))
-        whole = Posting(_narrow(text[first]), _narrow(counts), _narrow(place[order] if len(place) else place))
-        return cls(lengths, words, begins, whole, first if len(place) else _NO_NUMBERS)
+            codes.extend([words.setdefault(word, len(words)) for word in read])
+            places.extend(where)
+            sizes.append(len(read))
+        lengths = np.array(sizes, dtype=np.int64)
+        both = np.sort(np.array(codes, dtype=np.int64) << 32 | np.arange(len(codes)))  # faster than a stable sort
+        code, order = both >> 32, both & (2**32 - 1)
+        text = np.repeat(np.arange(first, first + len(lengths)), lengths)[order]
+        begin = np.flatnonzero(np.diff(code, prepend=-1) | np.diff(text, prepend=-1))
+        begins = np.searchsorted(code[begin], np.arange(len(words) + 1))
+        ends = np.append(begin, len(code))
+        positions = np.array(places)[order] if places else _NO_NUMBERS
+        whole = Posting(_narrow(text[begin]), _narrow(np.diff(ends)), _narrow(positions))
+        return cls(lengths, words, begins, whole, ends if places else _NO_NUMBERS)
 
     def posting(self, word: str) -> Posting:
-        number = self.words.get(word)
-        if number is None:
+        return Posting(*(part.astype(np.int64) for part in self.narrow(self.words.get(word, len(self.begins)))))
+
+    def narrow(self, number: int) -> Posting:
+        """Where the word of a number occurs, as small numbers."""
+        if number + 1 >= len(self.begins):
             return NOTHING
-        span = slice(*self.begins[number : number + 2])
-        counts, positions = self.complete.counts[span], _NO_NUMBERS
+        begin, end = self.begins[number : number + 2].tolist()
+        at, counts, positions = self.complete
         if len(self.places):
-            begin = self.places[span.start]
-            positions = self.complete.positions[begin : begin + int(counts.sum())]
-        return Posting(*(part.astype(np.int64) for part in (self.complete.at[span], counts, positions)))
+            positions = positions[self.places[begin] : self.places[end]]
+        return Posting(at[begin:end], counts[begin:end], positions)
 
     def beginning(self, prefix: str) -> list[Posting]:
         return [self.posting(word) for word in self.words if word.startswith(prefix)]
@@ -185,18 +189,14 @@ class ScopedPostings:
     @classmethod
     def of(cls, texts: Iterable[tuple[str, Read]], within: Callable[..., set[str]] | None = None) -> Self:
         """Count (id, words) pairs, all in scope; `within` gives those of the ids that pass filters."""
-        ids: list[str] = []
-
-        def reads() -> Iterator[Read]:
-            for id_, read in texts:
-                ids.append(id_)
-                yield read
+        counted = dict(texts)
+        ids = list(counted)
 
         def admitted(filters: Filters) -> Bools:
             known = within(ids, filters) if within else set(ids)
             return np.array([id_ in known for id_ in ids], dtype=bool)
 
-        segments = [Postings.of(reads())]
+        segments = [Postings.of(counted.values())]
         return cls(segments, None, lambda numbers: [ids[number] for number in numbers.tolist()], admitted)
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Generic, TypeVar
 
 from steelyard.base.errors import ConfigError, Fault, quote
@@ -9,7 +10,7 @@ from steelyard.base.fields import Reader, parse_time, read_flag, read_text, read
 from steelyard.memory.entry import FIELDS, Entry, read_entry, read_fields
 from steelyard.memory.query import EVERYTHING, MAX_WORDS, Filters, Query, count_words, is_blank
 from steelyard.memory.words import STEMMERS
-from steelyard_eval.datasets.file_reader import FolderReader, hinted, meant
+from steelyard_eval.datasets.file_reader import FolderReader, Record, hinted, meant
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
 QUERY_FIELDS: dict[str, Reader] = {
@@ -83,10 +84,14 @@ def _read_table(
     records = None if file is None else reader.records(file)
     if file is None or records is None:
         return None
-    if not records and name == CORPUS:
+    begin: list[Record] = []
+    names = {*renamed.values()}
+    while not (begin and {"id", "text"} <= names) and (first := next(records, None)):  # until both were seen
+        begin.append(first)
+        names |= (first[1] or {}).keys()
+    if not begin and name == CORPUS:
         reader.fault(file, 0, "", "", "has no lines", "Add one JSON object per line")
-    names = {key for _, raw in records for key in raw or ()}
-    absent, foreign = {"id", "text"} - names - {*renamed.values()}, names - known - renamed.keys()
+    absent, foreign = {"id", "text"} - names, names - known - renamed.keys()
     for own in sorted(absent):
         if other := meant(own, foreign):
             rule = f"is in no line, and {quote(other, 40)} is"
@@ -94,24 +99,26 @@ def _read_table(
             renamed = {**renamed, other: own}  # so that its lines have no further fault
     items: list[Item] = []
     lines: dict[str, int] = {}
-    odd: list[frozenset[str]] = []
-    for line, raw in records:
+    rows, with_unknown, unknown = 0, 0, set[str]()
+    for line, raw in chain(begin, records):
+        rows += 1
         if raw is None:
             continue
         # Foreign fields under our names; they replace fields that already have these names.
         record = {key: value for key, value in raw.items() if key not in renamed}
         record |= {new: raw[old] for old, new in renamed.items() if old in raw}
         item, faults = read(record, file, line)
-        odd.append(frozenset(record.keys() - known))
-        reader.faults += [hinted(fault, odd[-1]) for fault in faults]
+        odd = record.keys() - known
+        unknown |= odd
+        with_unknown += bool(odd)
+        reader.faults += [hinted(fault, odd) for fault in faults]
         if item is not None:
             items.append(item)
         id_ = record.get("id")
-        if isinstance(id_, str) and (first := lines.setdefault(id_, line)) != line:
-            rule = f"is the id of line {first} already"
+        if isinstance(id_, str) and (earlier := lines.setdefault(id_, line)) != line:
+            rule = f"is the id of line {earlier} already"
             reader.fault(file, line, "id", quote(id_), rule, "Give each line its own id")
-    unknown = frozenset[str]().union(*odd)
-    return JsonLines(file, tuple(items), lines, len(records), unknown, sum(map(bool, odd)))
+    return JsonLines(file, tuple(items), lines, rows, frozenset(unknown), with_unknown)
 
 
 def read_languages(reader: FolderReader, value: object) -> tuple[str, ...]:

@@ -5,8 +5,9 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -98,21 +99,21 @@ class FolderReader:
         self.contents[name.removesuffix(".gz")] = hashlib.sha256(raw).hexdigest()
         return raw.removeprefix(codecs.BOM_UTF8)
 
-    def lines(self, name: str) -> list[tuple[int, str | None]] | None:
+    def lines(self, name: str) -> Iterator[tuple[int, str | None]] | None:
         """Read the lines that are not blank, numbered from 1; None in place of a line that is not UTF-8."""
         content = self.content(name)
         if content is None:
             return None
-        # Split at line feeds only: str.splitlines would also split at U+2028 inside JSON strings.
-        numbered = enumerate(content.split(b"\n"), start=1)
-        return [(number, self._decode(name, number, raw)) for number, raw in numbered if raw.strip()]
+        # Parted at line feeds only: str.splitlines would also split at U+2028 inside JSON strings.
+        numbered = ((number, raw.removesuffix(b"\n")) for number, raw in enumerate(BytesIO(content), start=1))
+        return ((number, self._decode(name, number, raw)) for number, raw in numbered if raw.strip())
 
-    def records(self, name: str) -> list[Record] | None:
-        """Read the objects of a JSON Lines file, one for each line that is not blank."""
+    def records(self, name: str) -> Iterator[Record] | None:
+        """Read the objects of a JSON Lines file, one for each line that is not blank; faults as they are read."""
         lines = self.lines(name)
         if lines is None:
             return None
-        return [(n, None if text is None else self._object(name, n, text)) for n, text in lines]
+        return ((n, None if text is None else self._object(name, n, text)) for n, text in lines)
 
     def json_object(self, name: str) -> dict[str, Any] | None:
         """Read a file that is one JSON object."""

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from hashlib import sha256
 from unicodedata import category, normalize
 
 import numpy as np
@@ -207,11 +208,12 @@ def duplicates(entries: Iterable[Entry]) -> list[list[str]]:
     >>> duplicates([Entry("a", title="x"), Entry("b", title="y"), Entry("c", title=" x ")])
     [['a', 'c']]
     """
-    groups: dict[Hashable, list[str]] = {}
+    groups: dict[bytes, list[str]] = {}  # by a hash: the contents themselves would all be in memory
     for entry in entries:
         if entry.title.strip() or entry.text.strip():
             texts = (entry.title, entry.text, entry.type, entry.domain.lower(), *examples(entry))
-            groups.setdefault((*map(str.strip, texts), tuple(sorted(entry.tags))), []).append(entry.id)
+            content = repr((*map(str.strip, texts), sorted(entry.tags)))
+            groups.setdefault(sha256(content.encode("utf-8", "surrogatepass")).digest(), []).append(entry.id)
     return [ids for ids in groups.values() if len(ids) > 1]
 
 

@@ -212,7 +212,9 @@ def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[i
         known = vault.entries(Filters.of({"review_count": {"after": 0}}))
         reviews = {entry.id: {name: getattr(entry, name) for name in REVIEWED} for entry in known}
         changed = vault.upsert(
-            entry if entry.review_count else dataclasses.replace(entry, **reviews.get(entry.id, {}))
+            dataclasses.replace(entry, **reviews[entry.id])
+            if not entry.review_count and entry.id in reviews
+            else entry
             for entry in entries
         )
         gone = {entry.id for entry in vault.entries()} - {entry.id for entry in entries} if prune else set()

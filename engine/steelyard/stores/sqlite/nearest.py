@@ -57,20 +57,20 @@ class NearestSearch(VaultFile):
         Raises DimensionMismatchError when the space holds another dimension, VaultError for a vector
         that is all zeros or not finite.
         """
-        for id_, vector in zip(ids, vectors, strict=True):
-            if not np.isfinite(vector).all() or not vector.any():
-                raise VaultError(
-                    f"the vector of {quote(id_)} has no direction (all zeros, or not finite); leave it out"
-                )
+        last = dict(zip(ids, np.ascontiguousarray(vectors, dtype=np.float32), strict=True))
+        sound = np.isfinite(vectors).all(axis=1) & vectors.any(axis=1)
+        if odd := [quote(ids[row]) for row in np.flatnonzero(~sound).tolist()]:
+            raise VaultError(f"the vector of {odd[0]} has no direction (all zeros, or not finite); leave it out")
+        known = "SELECT e.rowid{} FROM json_each(?) j CROSS JOIN entries e ON e.id = j.value"
+        listed = (json.dumps([*last]),)
         with self.transaction():
             table = self._ensure_space(space, int(vectors.shape[1]))
-            drop = f"DELETE FROM {table} WHERE rowid = (SELECT rowid FROM entries WHERE id = ?)"
-            sql = f"INSERT INTO {table}(rowid, embedding) SELECT rowid, ? FROM entries WHERE id = ?"
-            last = dict(zip(ids, np.ascontiguousarray(vectors, dtype=np.float32), strict=True))
-            self._db.many(drop, ((id_,) for id_ in last))
-            self._db.many(sql, ((vector.tobytes(), id_) for id_, vector in last.items()))
-            listed = json.dumps(list(ids))
-            self._note("SELECT e.rowid FROM json_each(?) j JOIN entries e ON e.id = j.value", (listed,))
+            held = self._db.run(f"{known.format('')} JOIN {table}_rowids v ON v.rowid = e.rowid", listed)
+            self._db.many(f"DELETE FROM {table} WHERE rowid = ?", held)
+            rows = self._db.run(known.format(", e.id"), listed)
+            sql = f"INSERT INTO {table}(rowid, embedding) VALUES(?, ?)"
+            self._db.many(sql, ((rowid, last[id_].tobytes()) for rowid, id_ in rows))
+            self._note(known.format(""), listed)
             self._revise()
 
     def drop_space(self, space: Space) -> None:

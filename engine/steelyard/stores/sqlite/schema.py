@@ -91,9 +91,9 @@ def to_row(entry: Entry) -> tuple[str | float | None, ...]:
     """The bound values of an entry, ordered as `EVERY_FIELD`; DataError for odd ones. Lists become JSON text."""
     check_entry(entry)
     row = {name: getattr(entry, name) for name in EVERY_FIELD}
-    row |= {name: json.dumps(row[name], ensure_ascii=False) for name in LIST_FIELDS}
-    related = [[r.type, r.target, r.strength, r.status] for r in entry.relations]
-    row["relations"] = json.dumps(related, ensure_ascii=False)
+    row["relations"] = [[r.type, r.target, r.strength, r.status] for r in entry.relations]
+    for name in (*LIST_FIELDS, "relations"):
+        row[name] = json.dumps(row[name], ensure_ascii=False) if row[name] else "[]"
     row["extra"] = json.dumps(dict(entry.extra), sort_keys=True)  # ASCII: unknown fields may hold lone surrogates
     return tuple(row.values())
 

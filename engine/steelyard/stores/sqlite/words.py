@@ -13,6 +13,7 @@ from itertools import islice, takewhile
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Indices
 from steelyard.base.errors import VaultError
@@ -26,7 +27,7 @@ MIN_TEXTS_TO_STORE = 2_000
 """Entries; the words of fewer are counted in a tenth of a second."""
 CHANGES, CHANGES_SHARE = 1_024, 1 / 16
 """More changes than these since an index was stored, or than this share of its entries, and it is stored anew."""
-TEXTS_PER_BLOCK = 2**15
+TEXTS_PER_BLOCK = 2**13
 """Texts whose words are in memory at a time while an index is made; of the others, how often each occurs where."""
 MOST_WORDS = 50_000
 """How many words' postings are kept of what is stored: reading them again takes longer than a search."""
@@ -158,27 +159,21 @@ class WordTables(VaultFile):
 
     def _store(self, analysis: WordAnalyzer, number: int) -> None:
         """Count all entries; the index gets a new number, so that nobody reads half of an old one."""
-        rowids, blocks = list[int](), list[Postings]()
-
-        def texts() -> Iterator[Read]:
-            for rowid, read in self._texts(analysis):
-                rowids.append(rowid)
-                yield read
-
-        rest = texts()
-        while not blocks or len(blocks[-1].lengths):
-            blocks.append(Postings.of(islice(rest, TEXTS_PER_BLOCK)))
-        counted = ScopedPostings(blocks, None, lambda _: [], lambda _: np.zeros(0, dtype=bool))
+        rowids = self._numbers_of("SELECT rowid FROM entries ORDER BY rowid", ())
+        blocks, reads = list[Postings](), (read for _, read in self._texts(analysis))
+        for _ in range(0, len(rowids), TEXTS_PER_BLOCK):
+            blocks.append(Postings.of(islice(reads, TEXTS_PER_BLOCK), blocks))
+        lengths = np.concatenate([NOTHING.at, *(block.lengths for block in blocks)])
         self._revise()
         old = "(SELECT number FROM word_indexes WHERE name = ?)"
         self._db.run(f"DELETE FROM postings WHERE number IN {old}", (analysis.key,))
         self._db.run("DELETE FROM word_indexes WHERE name = ?", (analysis.key,))
         self._db.run(
             "INSERT INTO word_indexes VALUES(?, ?, ?, ?, ?)",
-            (number, analysis.key, self.at()[1], _bytes(np.array(rowids), 8), _bytes(counted.lengths, 4)),
+            (number, analysis.key, self.at()[1], _bytes(rowids, 8), _bytes(lengths, 4)),
         )
-        words = sorted(set().union(*(block.words for block in blocks)))
-        rows = ((number, word, *_encoded(counted.posting(word))) for word in words)
+        words = sorted(blocks[0].words.items()) if blocks else ()
+        rows = ((number, word, *_encoded(blocks, code)) for word, code in words)
         self._db.many("INSERT INTO postings VALUES(?, ?, ?, ?, ?)", rows)
 
 
@@ -241,13 +236,15 @@ def _numbers(vault: WordTables, blob: bytes, size: int) -> Indices:
     return numbers
 
 
-def _encoded(posting: Posting) -> tuple[bytes, bytes, bytes]:
-    counts = _bytes(posting.counts, 1 if posting.counts.max() < 2**8 else 4)
-    places = posting.positions
-    return _bytes(posting.at, 4), counts, _bytes(places, 2 if len(places) and places.max() < 2**16 else 4)
+def _encoded(blocks: Sequence[Postings], number: int) -> tuple[bytes, bytes, bytes]:
+    """The posting of a word, of all blocks."""
+    parts = [part for block in blocks if len((part := block.narrow(number)).at)]
+    at, counts, places = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+    counted = _bytes(counts, 1 if counts.max() < 2**8 else 4)
+    return _bytes(at, 4), counted, _bytes(places, 2 if len(places) and places.max() < 2**16 else 4)
 
 
-def _bytes(numbers: Indices, size: int) -> bytes:
+def _bytes(numbers: NDArray[Any], size: int) -> bytes:
     return numbers.astype(f"<i{size}" if size > 2 else f"<u{size}").tobytes()
 
 

@@ -36,9 +36,9 @@ def table(name: str) -> dict[str, tuple[str, ...]]:
 
 # Terms
 
-STOP_WORDS_SHIPPED = tuple(WORDS["stop_words_typescript"])
+STOP_WORDS_SHIPPED = frozenset(WORDS["stop_words_typescript"])
 """The 48 words that the TypeScript code drops."""
-STOP_WORDS = frozenset(STOP_WORDS_SHIPPED[:44])
+STOP_WORDS = frozenset(WORDS["stop_words_typescript"][:44])
 """The document counts 44 words and names none. These are the shipped ones without the last four: then, than,
 too, very.
 """
@@ -77,11 +77,7 @@ def tokens_documented(text: str) -> list[str]:
 
 def tokens_shipped(text: str) -> list[str]:
     """The TypeScript terms: hyphens and underscores stay inside words, accented letters split them."""
-    return [stem_shipped(word) for word in _kept(text)]
-
-
-def _kept(text: str) -> list[str]:
-    return [word for word in _words(text) if len(word) >= 2 and word not in STOP_WORDS_SHIPPED]
+    return [stem_shipped(word) for word in _words(text) if len(word) >= 2 and word not in STOP_WORDS_SHIPPED]
 
 
 def _words(text: str) -> list[str]:
@@ -101,8 +97,13 @@ def tokens_newest(text: str) -> list[str]:
     >>> tokens_newest("the stopped ferry_desk calls")
     ['stop', 'ferry_desk', 'cal']
     """
-    pairs = ((word, stem_shipped(word)) for word in _kept(text))
-    return [re.sub(r"(?<=.)([^aeiou])\1$", r"\1", stem) if stem != word else word for word, stem in pairs]
+    return [_stem_newest(word) for word in _words(text) if len(word) >= 2 and word not in STOP_WORDS_SHIPPED]
+
+
+@lru_cache(200_000)  # it takes longer than all else that is done to a word
+def _stem_newest(word: str) -> str:
+    stem = stem_shipped(word)
+    return re.sub(r"(?<=.)([^aeiou])\1$", r"\1", stem) if stem != word else word
 
 
 def tokens_js(text: str) -> list[str]:
@@ -111,6 +112,7 @@ def tokens_js(text: str) -> list[str]:
     return [stem_js(word) for word in words if len(word) >= 2 and word not in STOP_WORDS_JS]
 
 
+@lru_cache(200_000)
 def stem_js(word: str) -> str:
     """The JavaScript stem: 17 suffixes are cut in turn from words of four or more characters."""
     left = word
