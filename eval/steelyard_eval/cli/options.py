@@ -250,7 +250,7 @@ def standing(function: Callable[..., None]) -> Callable[..., None]:
         ctx = click.get_current_context()
         typed = ctx.get_parameter_source("embedder") is ParameterSource.COMMANDLINE
         given, folder = ctx.params["embedder"], Path(str(ctx.params["dataset"]))
-        names = [str(given)] if isinstance(given, str) else [*given]
+        names = [given] if isinstance(given, str) else list(given or ())
         typed, name = typed and len(names) == 1, names[0] if names else ""  # two are compared, and none is chosen
         judges = ctx.params.get("apply") is False and wants_json()  # which asks nothing
         shows = judges or ctx.params.get("list_") or ctx.params.get("dry_run")

@@ -79,7 +79,7 @@ def listed(document: dict[str, Any], dataset: Dataset) -> str:
     label, against = document["label"], document["against"]
     rows = [{**row, "value": f"{row['value']:.4f}"} for row in document["worst"]]
     columns = {"id": "query", "value": f"{document['metric']} of {label}", "text": "text"}
-    of = f"of {document['queries']} labelled queries"
+    of = f"of {document['queries']} answerable queries"
     counts = f"{document['zero'] or 'none'} {of} have the value 0"
     if against:
         rows = [{**row, "other": f"{row['other']:.4f}", "change": f"{row['change']:+.4f}"} for row in rows]

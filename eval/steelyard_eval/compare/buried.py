@@ -76,7 +76,7 @@ def buried(effects: Iterable[AgeEffect]) -> tuple[list[Message], list[Table]]:
     some = [one for one in effects if one.buried]
     if not some:
         return [], []
-    counts = [f"{one.label} {len(one.buried)} out, {one.lifted} in" for one in some]
+    counts = [f"{one.label} loses {len(one.buried)}, gains {one.lifted}" for one in some]
     oldest = min(str(row[4]) for one in some for row in one.buried)
     rows = [row for one in some for row in one.buried[:LISTED]]
     return [Message("buried", {"counts": counts, "oldest": oldest})], [Table("buried", COLUMNS, rows)]

@@ -247,10 +247,12 @@ def index_notes(config: SearchConfig, names: Collection[str]) -> list[str]:
     notes = []
     if (keyword := keyword_of(names)) is not None:
         notes.append(f"the list of {keyword} is that index's own: its analyzer, fields and BM25 find and order it")
-        notes.append(f"the gain was measured with Steelyard's own {keyword}; there: docs/contenders.md, Endpoints")
+        notes.append(
+            f"figures are of Steelyard's own {keyword}; to measure it there: docs/contenders.md, Endpoints"
+        )
         notes += analysis_notes(config, keyword)
     if any(config.retrievers[name].filters == "after_cut" for name in names if name in config.retrievers):
-        notes.append("a filter acts before the cut there; here some lists were filtered after it")
+        notes.append("there a filter acts before a list is cut; here some lists are cut first, and then filtered")
     return notes
 
 

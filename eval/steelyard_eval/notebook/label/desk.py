@@ -121,7 +121,7 @@ def _to_do(session: Session, record: Record) -> Iterator[Step]:
         yield from writing(dataset, round_up(drawn["needed"]) if drawn and drawn["needed"] else None)
     leader = duel["leads"] if duel else session.pool.labels[-1] if session.random else dataset.today
     other = chosen_for(dataset) or leader
-    if other != dataset.today:
+    if dataset.system and other != dataset.today:  # else nobody said what is used today
         what = "label the results on which today's and the recommended ranking differ"
         yield label_step(dataset, "plain_text", dataset.today, other, text=what)
 
@@ -177,8 +177,9 @@ def _answer(record: Record) -> str:
     """How many labels it takes to an answer, in words."""
     if duel := record["duel"]:
         few = duel["enough"] - duel["judged"]
-        left = counted(few, "label") if few > 0 else f"about {round_up(duel['more'])} labels"
-        return f"{left} until recommend counts them" if few > 0 else f"{left} to go"
+        if few > 0:
+            return f"recommend counts the labels after {few} more"
+        return f"about {counted(round_up(duel['more']), 'label')} to go"
     if not (drawn := record["drawn"]):
         return f"{counted(record['left'], 'label')} left"
     if drawn["needed"]:
