@@ -17,7 +17,6 @@ from steelyard_eval.cli.options import (
     standing,
     wants_json,
 )
-from steelyard_eval.common.configurations import split_contenders
 from steelyard_eval.workbench.workbench import Workbench, load
 
 
@@ -99,6 +98,8 @@ def compare(
     steelyard compare mine bm25 "rrf(bm25, vector)" --current today=prod.run
     steelyard compare mine --out results.json
     """
+    from steelyard_eval.common.configurations import split_contenders
+
     named = separated(contender)
     searched = not options["recording"]
     if len(embedder) > 2 or (len(named) > 1 and (stages or len(embedder) > 1)):

@@ -90,7 +90,7 @@ def recommend(dataset: str, **options: Handed) -> None:
     _choose(dataset, None, **options)
 
 
-@command(_choose, Workbench.recommend, load, leave=_LEFT)
+@command(_choose, Workbench.recommend, load, leave=f"tokens {_LEFT}")
 @standing
 def tune(dataset: str, strategy: str, **options: Handed) -> None:
     """Tune the settings and weights of one strategy.

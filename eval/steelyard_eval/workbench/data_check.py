@@ -165,7 +165,7 @@ def _without_relevant(data: Dataset) -> Iterator[str]:
         yield f"without labels: {_ids(none)}"
     if zeros:
         count = counted(len(zeros), "query has", "queries have")
-        yield f"{count} labels and no relevant entry, so every search scores 0 (add the answer, if any): {_ids(zeros)}"
+        yield f"{count} labels and no relevant entry, so every search scores 0: {_ids(zeros)}"
 
 
 def _ids(ids: Sequence[str]) -> str:
