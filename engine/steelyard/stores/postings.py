@@ -149,11 +149,10 @@ class Postings(Segment):
         both = np.sort(np.array(codes, dtype=np.int64) << 32 | np.arange(len(codes)))  # faster than a stable sort
         code, order = both >> 32, both & (2**32 - 1)
         text = np.repeat(np.arange(first, first + len(lengths)), lengths)[order]
-        begin = np.flatnonzero(np.diff(code, prepend=-1) | np.diff(text, prepend=-1))
-        begins = np.searchsorted(code[begin], np.arange(len(words) + 1))
-        ends = np.append(begin, len(code))
+        ends = np.flatnonzero(np.append(np.diff(code, prepend=-1) | np.diff(text, prepend=-1), 1))
+        begins = np.searchsorted(code[ends[:-1]], np.arange(len(words) + 1))
         positions = np.array(places)[order] if places else _NO_NUMBERS
-        whole = Posting(_narrow(text[begin]), _narrow(np.diff(ends)), _narrow(positions))
+        whole = Posting(_narrow(text[ends[:-1]]), _narrow(np.diff(ends)), _narrow(positions))
         return cls(lengths, words, begins, whole, ends if places else _NO_NUMBERS)
 
     def posting(self, word: str) -> Posting:
@@ -189,8 +188,7 @@ class ScopedPostings:
     @classmethod
     def of(cls, texts: Iterable[tuple[str, Read]], within: Callable[..., set[str]] | None = None) -> Self:
         """Count (id, words) pairs, all in scope; `within` gives those of the ids that pass filters."""
-        counted = dict(texts)
-        ids = list(counted)
+        ids = list(counted := dict(texts))
 
         def admitted(filters: Filters) -> Bools:
             known = within(ids, filters) if within else set(ids)
