@@ -15,9 +15,9 @@ LIMITS = {
     "engine": 14_000,
     "engine/extensions": 4_000,
     "engine/testing": 1_100,
-    "eval": 30_300,
-    "eval/extensions": 6_500,
-    "tests": 40_135,
+    "eval": 30_690,
+    "eval/extensions": 6_540,
+    "tests": 40_340,
 }
 """Part -> lines at most."""
 ROOTS = {"engine/steelyard/": "engine", "eval/steelyard_eval/": "eval", "tests/": "tests"}

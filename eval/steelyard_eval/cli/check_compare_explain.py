@@ -98,8 +98,6 @@ def compare(
     steelyard compare mine bm25 "rrf(bm25, vector)" --current today=prod.run
     steelyard compare mine --out results.json
     """
-    from steelyard_eval.common.configurations import split_contenders
-
     named = separated(contender)
     searched = not options["recording"]
     if len(embedder) > 2 or (len(named) > 1 and (stages or len(embedder) > 1)):
@@ -109,8 +107,8 @@ def compare(
     if searched and len(named) == 1 and not options["current"]:
         options["current"] = bench.dataset.system or None
     if len(embedder) == 2:
-        metric, seed = split_contenders(options["metrics"])[0], options["seed"]
-        answered = bench.compare_models(*named, old=embedder[0], new=embedder[1], metric=metric, seed=seed)
+        of = {name: options[name] for name in ("metrics", "seed")}
+        answered = bench.compare_models(*named, old=embedder[0], new=embedder[1], **of)
     elif stages:
         of = {name: options[name] for name in ("metrics", "split", "seed")}
         answered = bench.compare_stages(*named, **of)

@@ -83,8 +83,7 @@ TYPES: dict[str, click.ParamType[Any]] = {
     **dict.fromkeys(("run", "other", "max_pairs", "tokens"), click.IntRange(1)),
     "embedder": EmbedderName(),
     "embedding_calls": click.FloatRange(0, 100),
-    "filter_": Name("field=value"),
-    "scope": Name("field=value"),
+    **dict.fromkeys(("filter_", "scope"), Name("field=value")),
     "set_": Name("name=value"),
     "for_": Name("target"),
     "to": Name("target"),
@@ -248,16 +247,15 @@ def standing(function: Callable[..., None]) -> Callable[..., None]:
         from steelyard_eval.datasets import manifest  # with all data sets: not for every command
 
         ctx = click.get_current_context()
-        typed = ctx.get_parameter_source("embedder") is ParameterSource.COMMANDLINE
-        given, folder = ctx.params["embedder"], Path(str(ctx.params["dataset"]))
-        names = [given] if isinstance(given, str) else list(given or ())
-        typed, name = typed and len(names) == 1, names[0] if names else ""  # two are compared, and none is chosen
-        judges = ctx.params.get("apply") is False and wants_json()  # which asks nothing
-        shows = judges or ctx.params.get("list_") or ctx.params.get("dry_run")
-        if typed and name == "auto" and not shows:
+        folder, given = Path(str(ctx.params["dataset"])), ctx.params["embedder"]
+        name = given if isinstance(given, str) else "".join(given or ())  # of two none is chosen: no name has both
+        typed = ctx.get_parameter_source("embedder") is ParameterSource.COMMANDLINE and given in (name, (name,))
+        asks = ctx.params.get("apply") is not False or not wants_json()  # as judge does but for --json
+        writes = typed and asks and not ctx.params.get("list_") and not ctx.params.get("dry_run")
+        if writes and name == "auto":
             manifest.choose_for(folder, None)
         function(*args, **kwargs)
-        if typed and name != "auto" and not shows and manifest.choose_for(folder, name):
+        if writes and name != "auto" and manifest.choose_for(folder, name):
             note(f"dataset.json now says {name}, so later commands use it too; --embedder auto undoes that")
 
     return choosing

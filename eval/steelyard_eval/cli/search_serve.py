@@ -217,7 +217,7 @@ def serve(
     require("serve", "an MCP server")
     serving = extension("serve")
     face = serving.find_face(mimic)
-    face = face if referee is None else serving.with_referee(face, load(referee))
+    face = face if referee is None else serving.with_referee(face, load(referee).compare)
     if explore is not None and log is None:
         raise ConfigError("--explore needs a feedback log; add --log FILE")
     if wants_json() and http is None:

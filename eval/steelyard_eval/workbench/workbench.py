@@ -172,7 +172,7 @@ class Workbench:
         return self._kept(compare_stages(self.workspace, config or self.dataset.today, metrics, split, seed))
 
     def compare_models(
-        self, strategy: Given | None = None, *, old: str, new: str, metric: str = "nDCG@10", seed: int = 0
+        self, strategy: Given | None = None, *, old: str, new: str, metrics: str = "nDCG@10", seed: int = 0
     ) -> Answered:
         """Say whether the embedding model may be changed: one strategy, with weights of its own for either model.
 
@@ -183,12 +183,12 @@ class Workbench:
         ----------
         strategy: A system, a strategy or a weights file (default: what is used today).
         old, new: Embedders, as for `load`.
-        metric: What is compared, by its name in ir_measures.
+        metrics: As for `compare`; the first one is compared.
         seed: Seed of the folds.
         """
-        from steelyard_eval.choose.model_change import compare_models
+        from steelyard_eval.workbench.model_change import compare_models
 
-        made = compare_models(self.dataset, strategy or self.dataset.today, old, new, metric=metric, seed=seed)
+        made = compare_models(self.dataset, strategy or self.dataset.today, old, new, metrics, seed)
         return self._kept(made)
 
     def signal_frame(self, split: str | None = None, recording: str | Path | None = None) -> Framed:

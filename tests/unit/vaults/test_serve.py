@@ -136,7 +136,7 @@ def test_an_agent_that_tunes_sees_numbers_of_systems_and_strategies_alone(vault,
     """What it names is never read: no file, no endpoint and no command, though compare takes all of them."""
     data = shutil.copytree(ROOT / "qrels" / "starter", tmp_path / "own")
     (tmp_path / "w.json").write_text("{}")
-    with served(vault, add=lambda face: with_referee(face, sy.load(data, embedder="none"))) as session:
+    with served(vault, add=lambda face: with_referee(face, sy.load(data, embedder="none").compare)) as session:
         found = session.call("referee_look", configurations=["bm25", "rrf(bm25, fts)"])
         for text in (str(tmp_path / "w.json"), "x=bm25", "mcp:touch#x", "http://localhost:1/?q={query}"):
             assert session.answer("referee_look", configurations=[text]).is_error

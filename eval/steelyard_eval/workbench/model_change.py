@@ -7,6 +7,7 @@ under weights that were chosen without it.
 
 from steelyard.base.errors import ConfigError
 from steelyard_eval.choose.recommend import Recommendation, recommend
+from steelyard_eval.common.configurations import split_contenders
 from steelyard_eval.compare.answer import answer
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset, tuning_queries
@@ -19,7 +20,7 @@ from steelyard_eval.views.frames import Answered
 
 
 def compare_models(
-    dataset: Dataset, strategy: Given, old: str, new: str, *, metric: str = "nDCG@10", seed: int = 0
+    dataset: Dataset, strategy: Given, old: str, new: str, metrics: str = "nDCG@10", seed: int = 0
 ) -> Answered:
     """Compare one strategy with the vectors of two models, each with weights of its own, tuned out of fold.
 
@@ -27,7 +28,7 @@ def compare_models(
     what their searches cost, and the paired test. Raises ConfigError where the data has no labels, or where both
     are the same model.
     """
-    queries = judged(dataset, tuning_queries(dataset)[0])
+    queries, metric = judged(dataset, tuning_queries(dataset)[0]), split_contenders(metrics)[0]
     if len(queries) < 2:
         raise ConfigError(f"{dataset.called}: comparing two models needs labelled queries; label some")
     sides = [
