@@ -27,7 +27,7 @@ check:  ## lint, types and the fast tests of the checkout, in half a minute
 fast: .venv/tested
 	PYTHONPATH=engine:eval $(BIN)/python -m pytest -q -n 2 -k "not TestSharedSets" $(FAST)
 
-demo: .venv/compiled  ## compare, tune and report on the data set inside the package
+demo: .venv/installed  ## compare, tune and report on the data set inside the package
 	$(BIN)/steelyard demo --out reports/demo
 
 test:  ## lint, types, the relevance gate, tests of the installed package
@@ -75,10 +75,10 @@ frameworks: .venv/tested  ## retrievers of LangChain, LlamaIndex and Haystack as
 	HAYSTACK_TELEMETRY_ENABLED=False $(BIN)/python -m pytest -q tests/unit/compare/test_retrievers.py tests/unit/cli/test_docs.py \
 	  -k "retriev or framework"
 
-bench: .venv/benched  ## speed, as ratios against peers in one process
+bench: .venv/benched  ## what people wait for (WAITS='--large --write'), then speed as ratios against peers in one process
+	$(BIN)/python tests/benchmarks/commands.py $(WAITS)
 	$(BIN)/python tests/benchmarks/bench.py
 	$(BIN)/python tests/benchmarks/logs.py
-	$(BIN)/python tests/benchmarks/commands.py
 
 evidence: .venv/tested  ## whether recommendations keep what they promise (STEELYARD_DATA; EVIDENCE='--minutes 30')
 	$(BIN)/python tests/benchmarks/evidence.py $(EVIDENCE)

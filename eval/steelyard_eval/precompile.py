@@ -1,17 +1,28 @@
-"""Compiles what numba would compile at the first use: python -m steelyard_eval.precompile, once after installing.
+"""Compiles what the first use would compile: python -m steelyard_eval.precompile, once after installing.
 
-It takes some seconds, and the machine code is kept in the package's folder, or in the user's cache where that
-cannot be written. Without it the first recommendation on a large data set takes that much longer.
+It takes some seconds. Machine code of loops is kept in the package's folder, or in the user's cache where that
+cannot be written; without it the first recommendation on a large data set takes that much longer. The bytecode of
+modules is written beside them even where PYTHONDONTWRITEBYTECODE is set, as in many containers: without it each
+command compiles them again.
 """
 
-from steelyard_eval.candidates import compiled_loops
-from steelyard_eval.learn import first_ten
+import sys
+import tempfile
 
 
 def main() -> None:
-    """Compile every loop that searches for weights."""
+    """Compile every loop that searches for weights, and every module that recommends and reports."""
+    sys.dont_write_bytecode = False
+    from steelyard_eval.candidates import compiled_loops
+    from steelyard_eval.choose.recommend import recommend
+    from steelyard_eval.datasets import load
+    from steelyard_eval.datasets.manifest import starter
+    from steelyard_eval.learn import first_ten
+
     compiled_loops.compiled()
     first_ten.loop()
+    with tempfile.TemporaryDirectory() as folder:
+        recommend(load(starter()), embedder="lsa").report(folder)
 
 
 if __name__ == "__main__":

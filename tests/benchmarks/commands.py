@@ -1,8 +1,7 @@
-"""Processor time of commands on 60 notes with 30 queries: `make bench`, or python tests/benchmarks/commands.py.
+"""What people wait for: `make bench`, or python tests/benchmarks/commands.py; --large adds 100,000 entries.
 
-Most of it is imports. The ratio is to a Python that imports numpy, the least that any of them needs. Each is the
-median of five runs, every one in a process of its own. Then what a stranger waits for: a folder of 1,000 Markdown
-notes to the first sentence, with no cache of anything and no recorded vectors.
+Each command runs RUNS times, in a process of its own, after a loop that is always the same: the ratio to it lets
+figures of two days compare. --write makes docs/benchmarks.md.
 """
 
 import json
@@ -13,91 +12,81 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-RUNS = 5
-STARTER = ROOT / "qrels" / "starter"
-NUMPY = ("-c", "import numpy")
-FIRST = ("import notes mine", "recommend mine")
+import numpy as np
+import synthetic
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
+RUNS, QUERIES = 3, 60
+SIZES, LARGE = (500, 5_000), 100_000
+LOOP = ("-c", "sum(number * number % 7 for number in range(5_000_000))")
+JOBS = {
+    "index": "index mine mine.db",
+    "the first search": "search mine.db mine",
+    "search": "search mine.db mine",
+    "compare bm25 and vector": "compare mine bm25 vector",
+    "recommend, recorded vectors": "recommend mine",
+    "recommend, LSA": "recommend mine --embedder lsa",
+    "write a baseline": "gate mine bm25 vector --baseline base.json --update --reason new",
+    "gate": "gate mine --baseline base.json",
+}
 
 
-def notes(folder):
-    """Write the first 60 entries of starter, the 30 queries that have most labels there, and these labels."""
-    entries = (STARTER / "corpus.jsonl").read_text("utf-8").splitlines()[:60]
-    ids = {json.loads(line)["id"] for line in entries}
-    labels = [line for line in (STARTER / "qrels.txt").read_text("utf-8").splitlines() if line.split()[2] in ids]
-    judged = [line.split()[0] for line in labels]
-    asked = map(json.loads, (STARTER / "queries.jsonl").read_text("utf-8").splitlines())
-    texts = {one["id"]: one["text"] for one in asked}
-    chosen = sorted(texts, key=lambda id_: (-judged.count(id_), id_))[:30]
-    queries = [json.dumps({"id": id_, "text": texts[id_]}) for id_ in chosen]
-    labels = [line for line in labels if line.split()[0] in chosen]
-    (folder / "corpus.jsonl").write_text("\n".join(entries) + "\n", "utf-8")
-    (folder / "queries.jsonl").write_text("\n".join(queries) + "\n", "utf-8")
-    (folder / "qrels.txt").write_text("\n".join(labels) + "\n", "utf-8")
+def notes(folder, count):
+    """Write synthetic entries with vectors, and queries of five words of one of them, which is their label."""
+    folder.mkdir()
+    made = [
+        {"id": e.id, "title": e.title, "text": e.text, "tags": e.tags} for e in synthetic.memory(count).entries
+    ]
+    asked = range(0, count, count // QUERIES)[:QUERIES]
+    queries = [{"id": f"q{at}", "text": " ".join(made[at]["text"].split()[1:30:6])} for at in asked]
+    vectors = synthetic.vectors(count, 384)
+    for name, records, rows in (("corpus", made, vectors), ("queries", queries, vectors[list(asked)])):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
+        np.save(folder / f"{name}.minilm.f16.npy", rows.astype(np.float16))
+    (folder / "qrels.txt").write_text("".join(f"q{at} 0 {made[at]['id']} 1\n" for at in asked), "utf-8")
     (folder / "dataset.json").write_text('{"name": "notes", "text_for_embedding": "{title} {text}"}', "utf-8")
 
 
-def markdown(folder):
-    """Write 1,000 notes, each of two entries of starter and workshop (561 have a text), none twice."""
-    files = (ROOT / "qrels" / name / "corpus.jsonl" for name in ("starter", "workshop"))
-    lines = [line for file in files for line in file.read_text("utf-8").splitlines()]
-    entries = [entry for entry in map(json.loads, lines) if entry.get("text")]
-    folder.mkdir()
-    for at in range(1000):
-        one, other = entries[at % len(entries)], entries[(7 * at + at // len(entries) + 1) % len(entries)]
-        text = f"# {one['title']}\n\n{one['text']}\n\n## {other['title']}\n\n{other['text']}\n"
-        (folder / f"note-{at:04}.md").write_text(text, "utf-8")
+def spent(words, folder):
+    """Seconds of the processor and by the clock of a Python in a process of its own."""
+    own = {"STEELYARD_RUNS": "off", "XDG_CACHE_HOME": folder}
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([sys.executable, *words], check=True, cwd=folder, env=os.environ | own, capture_output=True)
+    after, clock = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - began
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock
 
 
-def first_sentence(jobs):
-    """Processor and wall time from notes to the sentence, in a new HOME each time."""
-    taken = []
+def waits(count):
+    """Of each command the processor time, by the clock, and as a multiple of the loop, in medians."""
+    taken = {name: [] for name in JOBS}
     for _ in range(RUNS):
         with tempfile.TemporaryDirectory() as place:
-            home = Path(place)
-            markdown(home / "notes")
-            own = {"HOME": place, "XDG_CACHE_HOME": str(home / "cache")}
-            began = time.perf_counter()
-            ran = [spent(("-m", "steelyard_eval", *job.split()), home, **own) for job in jobs]
-            taken.append((sum(cpu for cpu, _ in ran), time.perf_counter() - began))
-            if "no labels yet" not in " ".join(ran[-1][1].split()).lower():
-                raise SystemExit(f"no sentence in:\n{ran[-1][1]}")
-    cpu, wall = zip(*taken, strict=True)
-    return statistics.median(cpu), statistics.median(wall)
+            notes(Path(place) / "mine", count)
+            for name, job in JOBS.items():
+                least, _ = spent(LOOP, place)
+                cpu, clock = spent(("-m", "steelyard_eval", *job.split()), place)
+                taken[name].append((cpu, clock, cpu / least))
+    return {name: [statistics.median(one) for one in zip(*rows, strict=True)] for name, rows in taken.items()}
 
 
-def spent(words, folder, **variables):
-    """The processor time of a Python in a process of its own, and what it printed."""
-    how = {"cwd": folder, "env": os.environ | variables, "capture_output": True, "encoding": "utf-8"}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([sys.executable, *words], check=True, **how)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
-
-
-def seconds(words, folder):
-    own = {"OPENBLAS_NUM_THREADS": "1", "STEELYARD_RUNS": "off", "XDG_CACHE_HOME": str(folder)}
-    return statistics.median(spent(words, folder, **own)[0] for _ in range(RUNS))
-
-
-def main():
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        (folder / "mine").mkdir()
-        notes(folder / "mine")
-        first = json.loads((folder / "mine" / "queries.jsonl").open().readline())["id"]
-        least = seconds(NUMPY, folder)
-        print(f"{'import numpy':42} {least:6.2f} s")
-        usual = ("--help", "check mine", "compare mine", f"explain mine {first}")
-        for job in (*usual, "index mine mine.db", "search mine.db keys"):
-            took = seconds(("-m", "steelyard_eval", *job.split()), folder)
-            print(f"{f'steelyard {job}':42} {took:6.2f} s  {took / least:5.1f} x")
-    cpu, wall = first_sentence(FIRST)
-    commands = "; ".join(f"steelyard {job}" for job in FIRST)
-    print(f"1,000 notes: {commands}: {cpu:.1f} s, {wall:.1f} s on the clock")
+def page(sizes):
+    """The lines of the page."""
+    load, day = os.getloadavg()[0], datetime.now(UTC).date()
+    yield f"# What you wait for\n\n`make bench` on {day}, {os.cpu_count()} cores, load {load:.1f} at first."
+    yield "Seconds of the processor, by the clock, and the processor's as a multiple of a fixed loop, in medians."
+    for count in sizes:
+        yield f"\n| {count:,} entries, {QUERIES} queries | processor | clock | x loop |\n|---|---:|---:|---:|"
+        for name, (cpu, clock, ratio) in waits(count).items():
+            yield f"| {name} | {cpu:.2f} | {clock:.2f} | {ratio:.1f} |"
 
 
 if __name__ == "__main__":
-    main()
+    lines = []
+    for line in page((*SIZES, LARGE) if "--large" in sys.argv else SIZES):
+        print(line, flush=True)
+        lines.append(f"{line}\n")
+    if "--write" in sys.argv:
+        PAGE.write_text("".join(lines), "utf-8")

@@ -38,10 +38,6 @@ def compiled(loop: Callable[..., None], signature: str, error_model: Literal["py
     from numba import njit  # it takes long to load
 
     try:
-        made = njit(cache=True, nogil=True, error_model=error_model)(loop)
-        made.compile(signature)
+        return njit(signature, cache=True, nogil=True, error_model=error_model)(loop)
     except Exception:  # RuntimeError, OSError, and whatever reading a broken file raises
-        made = njit(nogil=True, error_model=error_model)(loop)
-        made.compile(signature)
-    made.disable_compile()
-    return made
+        return njit(signature, nogil=True, error_model=error_model)(loop)

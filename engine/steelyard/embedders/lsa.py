@@ -6,16 +6,15 @@ Source: Deerwester et al., Indexing by Latent Semantic Analysis, JASIS 1990.
 import io
 import json
 import threading
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steelyard.base.arrays import Floats
+from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import EmbedderError, VaultError, quote
 from steelyard.embedders.embed import LSA, Kind, Vectors, unit
 from steelyard.memory.words import ENGLISH, STEMMERS, languages_of
@@ -30,7 +29,6 @@ SAMPLE = 500
 """Texts by which the languages are told."""
 NOISE = 1e-9
 """Directions whose singular value is a smaller share of the largest are rounding, and differ by machine."""
-
 _FITTING = threading.Lock()
 """A limit on threads holds for the whole process, and the first of two fits to end would lift the other's."""
 
@@ -63,8 +61,11 @@ class LsaEmbedder:
         from threadpoolctl import threadpool_limits
 
         analysis = Analysis(languages=tuple(languages) or languages_of(texts[:: len(texts) // SAMPLE + 1]))
-        counted = [Counter(analysis.entry(text)) for text in texts]
-        seen = Counter(word for counts in counted for word in counts)
+        numbers: dict[str, int] = {}
+        text, word, counts = _counted(
+            map(analysis.entry, texts), lambda word: numbers.setdefault(word, len(numbers))
+        )
+        seen = dict(zip(numbers, np.bincount(word).tolist(), strict=False))
         kept = sorted(sorted(seen, key=lambda word: (-seen[word], word))[:VOCABULARY])
         if len(kept) < 3 or len(texts) < 3:
             raise EmbedderError(
@@ -73,13 +74,11 @@ class LsaEmbedder:
             )
         vocabulary = {word: i for i, word in enumerate(kept)}
         idf = np.array([np.log((len(texts) + 1) / (seen[w] + 1)) + 1 for w in kept], dtype=np.float32)
-        rows = [_weights(counts, vocabulary, idf) for counts in counted]
-        indptr = np.cumsum([0, *(len(index) for index, _ in rows)])
-        matrix = csr_matrix(
-            (np.concatenate([v for _, v in rows], dtype=np.float64), np.concatenate([i for i, _ in rows]), indptr),
-            shape=(len(rows), len(kept)),
-        )
-        rank = min(DIMENSIONS, len(rows) - 1, len(kept) - 1)
+        place = np.array([vocabulary.get(word, -1) for word in numbers])[word]
+        order = np.lexsort((place, text, place < 0))[: np.count_nonzero(place >= 0)]
+        begins, weights = _weights(text[order], place[order], counts[order], len(texts), idf)
+        matrix = csr_matrix((weights.astype(np.float64), place[order], begins), shape=(len(texts), len(kept)))
+        rank = min(DIMENSIONS, len(texts) - 1, len(kept) - 1)
         quiet = np.errstate(invalid="ignore")  # identical texts have no variance to explain
         with _FITTING, threadpool_limits(1, user_api="blas"), quiet:
             values, components = _truncated_svd(matrix, rank, seed)
@@ -89,10 +88,11 @@ class LsaEmbedder:
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; the row of a text without a known word is all zeros."""
         terms = self._words.entry if kind == "entry" else self._words.query
+        text, word, counts = _counted(map(terms, texts), self._vocabulary.get)
+        begins, values = _weights(text, word, counts, len(texts), self._idf)
         result = np.zeros((len(texts), self._components.shape[1]), dtype=np.float32)
-        for i, text in enumerate(texts):
-            index, values = _weights(Counter(terms(text)), self._vocabulary, self._idf)
-            result[i] = (self._components[index] * values[:, None]).sum(axis=0)
+        for row, (begin, end) in enumerate(pairwise(begins.tolist())):
+            (self._components[word[begin:end]] * values[begin:end, None]).sum(axis=0, out=result[row])
         return unit(result)
 
     def warm(self) -> bool:
@@ -113,8 +113,7 @@ class LsaEmbedder:
         words = json.dumps(list(self._vocabulary), ensure_ascii=False).encode()
         languages = json.dumps(self._words.languages).encode()
         arrays = {"vocabulary": words, "languages": languages, "idf": idf.getvalue()}
-        arrays |= {"components": components.getvalue()}
-        return {"dimensions": int(self._components.shape[1])}, arrays
+        return {"dimensions": int(self._components.shape[1])}, {**arrays, "components": components.getvalue()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, bytes]) -> "LsaEmbedder":
@@ -165,12 +164,19 @@ def _array(raw: bytes) -> Vectors:
     return array
 
 
-def _weights(
-    counts: Counter[str], vocabulary: Mapping[str, int], idf: Vectors
-) -> tuple[NDArray[np.int64], Vectors]:
-    """Vocabulary positions (ascending) and their TF-IDF weights, of length 1."""
-    known = sorted((vocabulary[word], count) for word, count in counts.items() if word in vocabulary)
-    index = np.array([position for position, _ in known], dtype=np.int64)
-    values = (1 + np.log(np.array([count for _, count in known], dtype=np.float32))) * idf[index]
-    length = float(np.sqrt((values * values).sum()))
-    return index, values / length if length else values
+def _counted(texts: Iterable[Sequence[str]], number: Callable[[str], int | None]) -> tuple[Indices, ...]:
+    """Text, word and count of each word of each text that has a number, by text and then by word, ascending."""
+    coded = [[code for word in words if (code := number(word)) is not None] for words in texts]
+    text = np.repeat(np.arange(len(coded)), np.fromiter(map(len, coded), dtype=np.int64))
+    word = np.array([*chain.from_iterable(coded)], dtype=np.int64)
+    width = int(word.max(initial=0)) + 1
+    pairs, counts = np.unique(text * width + word, return_counts=True)
+    return pairs // width, pairs % width, counts
+
+
+def _weights(text: Indices, word: Indices, counts: Indices, texts: int, idf: Vectors) -> tuple[Indices, Vectors]:
+    """Where each text begins in what `_counted` gave, and the TF-IDF weights, of length 1 in each text."""
+    begins = np.searchsorted(text, np.arange(texts + 1)).astype(np.int64)
+    values = (1 + np.log(counts.astype(np.float32))) * idf[word]
+    lengths = np.array([np.sqrt((own * own).sum()) for own in np.split(values, begins[1:-1])], dtype=np.float32)
+    return begins, (values / lengths[text]).astype(np.float32)

@@ -31,7 +31,7 @@ BY_SCRIPT |= {language.upper(): language for language in ("arabic", "armenian", 
 
 _PROGRAMMERS = r"(?<!\w)(?:[cC]\+\+|[cCfF]#(?!\w)|\.(?:net|NET|Net)(?!\w))"
 """Words of programmers that letters alone do not spell."""
-_ASCII = {one: re.compile(_PROGRAMMERS + (r"|\w+" if one else r"|\w\w+")) for one in (False, True)}
+_ASCII = {False: re.compile(rf"\w\w+|{_PROGRAMMERS}"), True: re.compile(rf"{_PROGRAMMERS}|\w+")}
 """Words of ASCII text, with or without those of one letter."""
 _VOWEL_POINTS = re.compile(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u093c]"
@@ -59,7 +59,10 @@ def _scripts(one_letter: bool) -> tuple[re.Pattern[str], re.Pattern[str], re.Pat
     scanned = (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))
     marks = "".join(chr(code) for code in scanned if unicodedata.category(chr(code)) in ("Mn", "Mc"))
     letter = rf"[{_UNSPACED}][{marks}\u200c\u200d]*"
-    word = rf"{_PROGRAMMERS}|\w[\w{marks}\u200c\u200d]{'*' if one_letter else '+'}|[{_UNSPACED}]"
+    more = "*" if one_letter else "+"
+    # The second of these finds no other words than the third, and most words ten times as fast.
+    words = rf"[0-9A-Za-z_][0-9A-Za-z_]{more}+(?![^\x00-\x7f])|\w[\w{marks}\u200c\u200d]{more}"
+    word = rf"{_PROGRAMMERS}|{words}|[{_UNSPACED}]"
     return re.compile(word), re.compile(rf"((?:{letter})+)"), re.compile(letter)
 
 
@@ -75,16 +78,6 @@ def stop_lists() -> dict[str, frozenset[str]]:
     return {language: frozenset(words.split()) for language, words in data(__package__, "stop_words.json").items()}
 
 
-@cache
-def _languages_of_words() -> dict[str, tuple[str, ...]]:
-    """The languages of which a word is a stop word."""
-    known: dict[str, tuple[str, ...]] = {}
-    for language, words in stop_lists().items():
-        for word in words:
-            known[word] = (*known.get(word, ()), language)
-    return known
-
-
 def language_of(text: str, among: Sequence[str] = ()) -> str:
     """The language whose stop words a text of Latin letters holds, of those `among` or of all.
 
@@ -93,9 +86,8 @@ def language_of(text: str, among: Sequence[str] = ()) -> str:
     >>> language_of("Die Sicherung liegt auf dem Server und wird nachts geschrieben")
     'german'
     """
-    known, hits = _languages_of_words(), Counter[str]()
-    for word in set(re.findall(r"[^\W\d_]{2,}", unicodedata.normalize("NFC", text).lower())):
-        hits.update(language for language in known.get(word, ()) if not among or language in among)
+    words = set(re.findall(r"[^\W\d_]{2,}", unicodedata.normalize("NFC", text).lower()))
+    hits = Counter({one: len(words & own) for one, own in stop_lists().items() if not among or one in among})
     (first, most), (_, second) = [*hits.most_common(2), ("", 0), ("", 0)][:2]
     return first if most >= MIN_HITS and most > second else ""
 

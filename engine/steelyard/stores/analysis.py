@@ -1,6 +1,7 @@
 """The analysis of texts: how they become the words that our own retrievers count, as its options say."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from steelyard.memory.words import ENGLISH, STEMMERS, by_script, language_of, ngrams, split, stemmer, stop_words
 from steelyard.node import Node, opt
@@ -26,7 +27,9 @@ class Analysis(Node):
         >>> Analysis().entry("The tokens are rotating, JWT-style"), Analysis().entry("密钥轮换")
         (['token', 'rotat', 'jwt', 'style'], ['密钥', '钥轮', '轮换'])
         """
-        return self._terms(text, self._language(text))
+        # Systems embed the same fields by several recipes, most of them a line a field.
+        language, lines = self._language(text), map(str.strip, text.split("\n"))
+        return [term for line in lines if line for term in _of_line(self, line, language)]
 
     def query(self, text: str) -> list[str]:
         """The words of a query, which may be in any language of the memory: the stems of each."""
@@ -58,3 +61,6 @@ class Analysis(Node):
         if self.stem != "auto" or text.isascii():
             return list(map(stem, found))
         return [stemmer(by_script(word) or language)(word) for word in found]
+
+
+_of_line = lru_cache(2**15)(Analysis._terms)  # some 30 MB

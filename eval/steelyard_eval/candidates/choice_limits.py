@@ -93,7 +93,7 @@ class Restriction:
             return why
         if self.latency is None or space is None:
             return None
-        took = _median(space, config, queries, warm=True)
+        took = _median(space, config, queries)
         return Message("too_slow", {"ms": f"{took:.1f}"}) if took > self.latency else None
 
     def costs(self, candidates: CandidateSet, config: SearchConfig) -> Message | None:
@@ -131,7 +131,7 @@ class Restriction:
                 config, read = block.config, block.config.effective  # what is fetched does not depend on weights
                 key = repr((config.name, read.shown_as, sorted(read.signals), config.retrievers))
                 if key not in took:
-                    took[key] = _median(space, config, queries, warm=bool(took))
+                    took[key] = _median(space, config, queries)
                 if took[key] > self.latency:
                     continue
             kept[begin:end] = self._expressed([partial(candidates.grid.config, row) for row in range(begin, end)])
@@ -153,9 +153,9 @@ class Restriction:
 NONE = Restriction()
 
 
-def _median(space: Workspace, config: SearchConfig, queries: Sequence[Query], warm: bool) -> float:
-    """Milliseconds of a live search; `warm` where another has fetched its lists."""
-    return float(np.median(latencies(space, config, queries, TIMED, warm).searches))
+def _median(space: Workspace, config: SearchConfig, queries: Sequence[Query]) -> float:
+    """Milliseconds of a live search."""
+    return float(np.median(latencies(space, config, queries, TIMED).searches))
 
 
 def describe_cost(

@@ -30,6 +30,7 @@ from steelyard_eval.candidates.source import Source
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import GIVEN
+from steelyard_eval.recording.record import index_all
 
 SETTINGS = 30
 """Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth
@@ -114,16 +115,18 @@ def starts(
     That is the `current` configuration, of a `label`, where there is one and it is none of the others.
     """
     setting = Setting(limit, source.model, source.lists)
+    if source.lists is None:
+        presets = {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
+    else:
+        presets = {name: setting.strategy(name) for name in source.lists}
+    if source.space is not None:
+        index_all(source.space, [*presets.values(), *([current] if current else [])])
     there = available(source, queries, setting)
     rows: list[tuple[str, str, list[SearchConfig]]] = [
         (name, "family", [setting.strategy(text) for text in texts])
         for family in FAMILIES.values()
         for name, texts in family.initial_strategies(there).items()
     ]
-    if source.lists is None:
-        presets = {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
-    else:
-        presets = {name: setting.strategy(name) for name in source.lists}
     rows += [(name, "system", [config]) for name, config in presets.items()]
     tried: list[StartingPoint] = []
     for name, kind, configs in rows:

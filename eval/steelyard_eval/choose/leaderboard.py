@@ -98,14 +98,11 @@ def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]
 
 def _times(choice: Choice, places: Sequence[Place], space: Workspace) -> dict[str, Latency]:
     """Milliseconds of live searches, by label."""
-    warm: set[tuple[str, frozenset[str]]] = set()  # the lists that a row before has fetched
     took: dict[str, Latency] = {}
     known = [(place.label, place.config) for place in places if place.config is not None]
     for label, config in bar("timing live search")(known):
-        lists = config.name, frozenset(config.effective.retrievers)
-        if summary := latencies(space, config, choice.queries, TIMED, lists in warm).summary():
+        if summary := latencies(space, config, choice.queries, TIMED).summary():
             took[label] = summary
-        warm.add(lists)
     return took
 
 

@@ -175,7 +175,9 @@ class Runner:
             for i in bar("timing live search")(group) if self.space and timed else group:
                 one = self._replayed(rows[i], table, others)
                 said = of_configuration(rows[i], table, one.progress, self.dataset, self.setting.model, measure)
-                taken = latencies(self.space, configs[i], queries).summary() if self.space and timed else None
+                taken = (
+                    latencies(self.space, configs[i], queries, TIMED).summary() if self.space and timed else None
+                )
                 made[one.label] = replace(one, notices=(*notices[one.label], *said), latency=taken)
         for contender in named:
             if isinstance(contender, ListContender):
@@ -255,19 +257,17 @@ class Latencies:
         return Latency(p50, p95, p99, layers, self.degraded)
 
 
-def latencies(
-    space: Workspace, config: SearchConfig, queries: Sequence[Query], most: int | None = None, warm: bool = False
-) -> Latencies:
+def latencies(space: Workspace, config: SearchConfig, queries: Sequence[Query], most: int) -> Latencies:
     """Time live searches of the first `most` queries, in milliseconds; count those that the embedder failed.
 
-    A first pass warms caches and is not measured; one that is `warm`, because its lists were fetched for these
-    queries before, needs a search in each scope. Recorded vectors cost a look-up, not an embedding, so the latency
-    is that of searching alone.
+    Their lists were recorded before, so what is kept of the store is there, unless workers recorded them: a
+    search in each scope, or a first pass, is not measured. Recorded vectors cost a look-up, not an embedding, so
+    the latency is that of searching alone.
     """
     searcher = space.searcher(config)
-    queries = space.dataset.with_known_intents(queries, searcher.knows)[: TIMED if most is None else most]
+    queries = space.dataset.with_known_intents(queries, searcher.knows)[:most]
     first_of = {query.filters: query for query in reversed(queries)}
-    for query in first_of.values() if warm else queries:
+    for query in queries if space.workers.started else first_of.values():
         searcher.search(query)
     taken: list[float] = []
     layers: dict[str, list[float]] = {}

@@ -23,7 +23,7 @@ from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.console import bar
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.recording.disk import save
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recording.workspace import Workspace, estimate_cost
 
 LOGGER = logging.getLogger("steelyard")
 
@@ -60,7 +60,7 @@ def begun(
         return
     with ExitStack() as ending:
         parts_of = None
-        if workspace.workers.share(len(queries)):
+        if workspace.shares(len(queries), len(signals)):
             from steelyard_eval.recording.workers import submitted
 
             with resumable(workspace.embedder):
@@ -85,10 +85,13 @@ def begun(
 
 
 def index_all(workspace: Workspace, configs: Iterable[SearchConfig]) -> None:
-    """Index for configurations before the first is recorded: tables are kept until the store changes."""
+    """Index for configurations before the first is recorded: what is read of a store is kept until it changes."""
+    signals: dict[str, set[str]] = {}
+    for config in configs:
+        signals.setdefault(config.name, set()).update(workspace.usable(needed([config])))
     with resumable(workspace.embedder):
-        for config in configs:
-            workspace.index_for([find_system(config.name)], workspace.usable(needed([config])))
+        for name, read in signals.items():
+            workspace.index_for([find_system(name)], read)
 
 
 def rescored(
@@ -125,12 +128,9 @@ def record_systems(
     configs = [system.config(limit, workspace.model, os.environ) for system in chosen]
     written = {}
     with ExitStack() as ending:
-        recordings: Iterable[Callable[[], SignalTable]] = (
-            ending.enter_context(begun(workspace, queries, [config], rerank)) for config in configs
-        )
-        if workspace.workers.share(len(queries)):
-            index_all(workspace, configs)  # so that all read one vault
-            recordings = [*recordings]  # and are under way at once, so that workers never wait
+        index_all(workspace, configs)  # so that all read one vault
+        # All are under way at once, so that workers never wait.
+        recordings = [ending.enter_context(begun(workspace, queries, [config], rerank)) for config in configs]
         for system, finished in zip(chosen, recordings, strict=True):
             table = finished()
             folder = out / f"{system.name}.{system.profile}"
@@ -160,22 +160,7 @@ def needed(configs: Iterable[SearchConfig]) -> list[str]:
     return sorted(names)
 
 
-SECONDS, SECONDS_AN_ENTRY = 0.3e-3, 0.12e-6
-"""Of one query and one retriever: always, and for each entry of the corpus."""
-BYTES, BYTES_A_COLUMN = 24, 16  # of one row: always, and for each retriever
 LONG, LARGE = 60.0, 2.0**30  # seconds and bytes from which the price is told
-
-
-def estimate_cost(queries: int, retrievers: int, depth: int, entries: int) -> tuple[float, float]:
-    """Seconds of one processor and bytes of a table, for lists of this depth: rough, and rather too much.
-
-    >>> seconds, size = estimate_cost(50_000, 2, 100, 5_000)
-    >>> round(seconds), round(size / 1e6)
-    (90, 560)
-    """
-    rows = queries * min(entries, retrievers * depth)
-    seconds = queries * retrievers * (SECONDS + SECONDS_AN_ENTRY * entries)
-    return seconds, float(rows * (BYTES + BYTES_A_COLUMN * retrievers))
 
 
 def in_words(queries: int, retrievers: int, depth: int, entries: int, jobs: int = 1) -> str:

@@ -29,8 +29,25 @@ from steelyard_eval.datasets.manifest import EMBEDDERS
 from steelyard_eval.datasets.vectors import completed, recorded
 from steelyard_eval.recording.replay import only
 
+WORTH = 1.0
+"""Seconds of a recording, as `estimate_cost` has them, for each process, which takes as long to start."""
 NUMBERS = 20_000_000
 """How many numbers are kept, about 160 MB: the recordings of all families on some hundreds of queries."""
+SECONDS, SECONDS_AN_ENTRY = 0.3e-3, 0.12e-6
+"""Of one query and one retriever: always, and for each entry of the corpus."""
+BYTES, BYTES_A_COLUMN = 24, 16  # of one row: always, and for each retriever
+
+
+def estimate_cost(queries: int, retrievers: int, depth: int, entries: int) -> tuple[float, float]:
+    """Seconds of one processor and bytes of a table, for lists of this depth: rough, and rather too much.
+
+    >>> seconds, size = estimate_cost(50_000, 2, 100, 5_000)
+    >>> round(seconds), round(size / 1e6)
+    (90, 560)
+    """
+    rows = queries * min(entries, retrievers * depth)
+    seconds = queries * retrievers * (SECONDS + SECONDS_AN_ENTRY * entries)
+    return seconds, float(rows * (BYTES + BYTES_A_COLUMN * retrievers))
 
 
 class RecordingCache:
@@ -67,9 +84,9 @@ class Workers:
         self.copies: dict[int, str] = {}
         """The file of a vault in memory by its revision, as long as a recording is under way."""
 
-    def share(self, queries: int) -> bool:
-        """Whether a recording of so many queries is theirs, and not made in this process."""
-        return queries > 0 and (self.given is not None or min(self.jobs, queries) > 1)
+    def share(self, seconds: float) -> bool:
+        """Whether a recording that takes so long is theirs, and not made in this process."""
+        return seconds > 0 and (self.given is not None or min(self.jobs, seconds // WORTH) > 1)
 
     @cached_property
     def executor(self) -> Executor:
@@ -89,9 +106,14 @@ class Workers:
         weakref.finalize(self, pool.shutdown, wait=False, cancel_futures=True)
         return pool
 
+    @property
+    def started(self) -> bool:
+        """Whether a recording may have been made elsewhere."""
+        return "executor" in vars(self)
+
     def end(self) -> None:
         """End the processes of this machine, after a failure; a later recording starts others."""
-        if self.given is None and "executor" in self.__dict__:
+        if self.given is None and self.started:
             self.executor.shutdown(cancel_futures=True)
             del self.executor
 
@@ -122,7 +144,9 @@ class Workspace:
         Vectors are added by `index_for`. `jobs` processes record, or the workers of an executor.
         """
         workers = Workers(jobs)
-        if workers.jobs > 1:
+        if workers.given is None and workers.share(
+            estimate_cost(len(dataset.queries), 2, 0, len(dataset.entries))[0]
+        ):
             _ = workers.executor
         store = Vault(":memory:") if vault is None else vault
         store.upsert(dataset.entries)
@@ -161,6 +185,10 @@ class Workspace:
                 for layer in sorted(layers):
                     space = embed.space_of(self.embedder, layer, system.reading.recipe)
                     embed.embed_missing(self.store, self.embedder, space, bar(f"embedding {layer}"))
+
+    def shares(self, queries: int, signals: int) -> bool:
+        """Whether workers make a recording of so many queries and signals."""
+        return self.workers.share(estimate_cost(queries, signals, 0, len(self.dataset.entries))[0])
 
     def searcher(self, config: SearchConfig) -> Searcher:
         """Make a searcher whose clock is the data set's as-of date."""
