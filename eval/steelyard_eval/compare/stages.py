@@ -50,13 +50,13 @@ def without_each(config: SearchConfig) -> dict[str, SearchConfig]:
 def with_stages(result: Result) -> Result:
     """The result with what each part does to the lists, and the parts that pay nothing.
 
-    A part pays nothing where no query changes without it, or where the search is better without it or differs by
-    less than the margin. Holm's correction is over all parts.
+    A part pays nothing where the search is better without it, or differs by less than the margin. One without
+    which no query changes may need facts that these notes lack. Holm's correction is over all parts.
     """
     tested = [(row, row.against) for row in result.rows if row.against]
-    parts: dict[str, list[str]] = {kind: [] for kind in KINDS.values()}
+    parts: dict[str, list[str]] = {kind: [] for kind in ("unused", *KINDS.values())}
     for row, test in tested:
-        kind = KINDS[test.verdict] if test.wins or test.losses else "idle"
+        kind = KINDS[test.verdict] if test.wins or test.losses else "unused"
         parts[kind].append(row.label.removeprefix("without "))
     facts: dict[str, Fact] = {"metric": result.metric, "margin": MARGIN, "none": not parts["idle"]}
     facts |= {name: own or None for name, own in parts.items()}

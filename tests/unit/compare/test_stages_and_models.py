@@ -38,7 +38,7 @@ def test_a_part_that_changes_nothing_may_go_and_one_that_finds_all_may_not(bench
     found = bench.compare_stages("weighted_sum(1*fts, 0.0001*importance)")
     facts = found.result.answer.facts
     assert found.result.answer.key == "stages"
-    assert facts["idle"] == ["importance"]
+    assert facts["unused"] == ["importance"]
     known = document("compare", own, "weighted_sum(1*fts, 0.0001*importance)", "--stages", "--embedder", "lsa")
     assert known["answer"]["facts"] == found.record["answer"]["facts"]
 
