@@ -135,6 +135,9 @@ def _means(values: Values) -> dict[str, Estimate]:
 def _notices(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Message]:
     if gate.platform_differs:
         yield Message("gate_platform", {"here": platform_name(), "there": gate.needed().platform})
+    then, model = gate.baseline.embedder if gate.baseline else None, gate.space.model
+    if then and gate.embedder not in (None, then) and model != then:
+        yield Message("gate_model", {"now": model or "none", "then": then})
     yield from (Message("plain_text", {"text": text}) for text in gate.dataset.notices)
     yield from nearly(gate.queries)
     for one in compared:
