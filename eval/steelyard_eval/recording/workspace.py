@@ -29,7 +29,7 @@ from steelyard_eval.datasets.manifest import EMBEDDERS
 from steelyard_eval.datasets.vectors import completed, recorded
 from steelyard_eval.recording.replay import only
 
-WORTH = 1.0
+WORTH = 2.0
 """Seconds of a recording, as `estimate_cost` has them, for each process, which takes as long to start."""
 NUMBERS = 20_000_000
 """How many numbers are kept, about 160 MB: the recordings of all families on some hundreds of queries."""

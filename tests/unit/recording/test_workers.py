@@ -87,7 +87,7 @@ def blocks(tmp_path, monkeypatch):
 
 
 def test_processes_record_what_takes_longer_than_they_take_to_start():
-    """4 signals of 60 queries over 5,882 entries take 0.2 s, and of 1,982 queries 8 s; a process takes 1 s."""
+    """4 signals of 60 queries over 5,882 entries take 0.2 s, and of 1,982 queries 8 s; a process takes 2 s."""
     for jobs, queries, expected in ((2, 60, False), (2, 1982, True), (1, 1982, False), (Counting(), 1, True)):
         own = Workspace(SimpleNamespace(entries=range(5_882)), None, None, workers=workers.Workers(jobs))
         assert (own.shares(queries, 4), own.shares(0, 4)) == (expected, False)
