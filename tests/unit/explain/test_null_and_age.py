@@ -45,7 +45,7 @@ def test_what_only_its_age_keeps_out_is_listed_with_its_date(tmp_path):
     (table,) = [table for table in found["tables"] if table["key"] == "buried"]
     assert table["rows"] == [["faded", "q", "aged", 2, "2020-01-02", None, 1]]
     (told,) = [note["facts"] for note in found["notices"] if note["key"] == "buried"]
-    assert told == {"counts": ["faded 1 out, 0 in"], "oldest": "2020-01-02"}
+    assert told == {"counts": ["faded loses 1, gains 0"], "oldest": "2020-01-02"}
     about = document("explain", folder, "q", faded.partition("=")[2], "--embedder", "none")["configurations"][0]
     (missing,) = about["missing"]
     assert (missing["id"], missing["dated"], missing["as_new"]) == ("aged", "2020-01-02", 1)

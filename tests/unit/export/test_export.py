@@ -226,7 +226,7 @@ def test_depths_are_those_of_the_deepest_list_and_told_where_they_differ():
     deeper = replace(found, retrievers={**found.retrievers, "vector": late})
     document = export(deeper, "elasticsearch").to_json()
     assert document["search"]["retriever"]["rrf"]["rank_window_size"] == 400 >= document["search"]["size"]
-    for told in ("depth 100", "filtered after it"):
+    for told in ("depth 100", "and then filtered"):
         assert any(told in note for note in document["about"]["notes"])
     found = config(MOLTNET)
     changed = {name: replace(own, depth=20 if name == "fts" else 37) for name, own in found.retrievers.items()}

@@ -358,11 +358,11 @@ class TestCommand:
             queries.writelines(f'{{"id": "q{at}", "text": "zzz{at}"}}\n' for at in range(2, 6))
         (unstated / "qrels.txt").write_text("q2 0 m1 1\n")  # it finds nothing, and has a label
         said = self.judge(unstated, keys="20q").stdout
-        assert "fts, bm25 find nothing for 3 queries without labels (q3, q4, q5); " in said
+        assert "No list holds anything for 3 queries without labels (q3, q4, q5). " in said
         assert "all queries have labels" not in said
         (unstated / "qrels.txt").write_text("".join(f"q{at} 0 m1 1\n" for at in range(1, 6)))
         said = self.judge(unstated, keys="20q").stdout
-        assert ("find nothing for" in said, "all queries have labels" in said) == (False, True)
+        assert ("No list holds" in said, "all queries have labels" in said) == (False, True)
 
     @pytest.mark.parametrize("sampled", [None, "random"])
     def test_answers_on_pairs_are_applied_without_contenders_and_changed_in_their_file(self, unstated, sampled):
