@@ -205,10 +205,10 @@ FAINT = 0.02  # of all weights: a list with no more only fills up what the other
 
 
 def faint_signals(strategy: Expr) -> list[set[str]]:
-    """The signals of each term that has hardly any weight in a sum, and that no other term reads."""
+    """The signals of each term that has hardly any weight in a sum, and that stand nowhere else."""
     terms = () if strategy.routes else strategy.own_terms
     least = FAINT * sum(term.weight for term in terms)
-    read = Counter(name for term in terms for name in term.expr.signals)
+    read = Counter(node.name for node in strategy.walk() if isinstance(node, Signal))
     faint = [term.expr.signals for term in terms if term.weight <= least]
     return [{name for name in names if read[name] == 1} for names in faint]
 
@@ -226,7 +226,6 @@ def simplify_config(
     if not any(idle):
         return config
     before = means(config)
-
     for names in filter(None, idle):
         left = config.strategy.without(names)
         drafts = [] if left is None else [_one_list(left), left] if config.system == "plain" else [left]

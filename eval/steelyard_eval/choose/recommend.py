@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
-from steelyard_eval.candidates.ceiling import Values, with_ceiling
+from steelyard_eval.candidates.ceiling import with_ceiling
 from steelyard_eval.candidates.choice_limits import Restriction
 from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.grid import LabelScorer
@@ -139,14 +140,12 @@ def recommend(
     )
     decided = decide(choice.restricted(restriction))
     result, values = result_of(decided, leaderboard(decided), timed)
-
-    unseen = today.values[measures[0]] + decided.choice.expect.unseen
-
-    def ceiling(result: Result, values: Values) -> Result:
-        return with_ceiling(result, values, source, unseen)
-
+    out_of_fold = today.values[measures[0]] + decided.choice.expect.unseen
+    ceiling = partial(with_ceiling, source=source, tuned=out_of_fold)
     written = weights_of(decided, now)
-    return Recommendation(result, values, *written, not candidates.complete, ceiling=ceiling, out_of_fold=unseen)
+    return Recommendation(
+        result, values, *written, not candidates.complete, ceiling=ceiling, out_of_fold=out_of_fold
+    )
 
 
 def _default(source: Source) -> str:

@@ -112,9 +112,10 @@ def simpler(choice: Choice, places: Sequence[Place], picked: Place | None) -> li
     presets = [(len(of.effective.signals), place) for place in places if (of := place.config) and not place.tuned]
     for count, place in sorted(presets, key=itemgetter(0)):  # of as many signals the best is first
         values = place.values[metric]
+        if count >= len(picked.config.effective.signals) or values.mean() - before < least:
+            continue
         difference = difference_interval(values - picked.values[metric], choice.scored.units.tolist()).shown(-1.0)
-        fewer = count < len(picked.config.effective.signals) and values.mean() - before >= least
-        if fewer and (difference.high or 0.0) >= 0.0:
+        if (difference.high or 0.0) >= 0.0:
             return [Message("simpler", {"label": place.label, "difference": difference, "metric": str(metric)})]
     return []
 
@@ -221,7 +222,8 @@ def _ages(decided: Decided) -> Iterator[AgeEffect]:
     choice = decided.choice
     for label, config in ((choice.current.label, choice.current.config), ("the choice", decided.picked)):
         if config is not None:
-            yield AgeEffect.of(label, choice.candidates.recorded(config).table, config, choice.source.dataset)
+            run, table = choice.candidates.replayed(config), choice.candidates.recorded(config).table
+            yield AgeEffect.of(label, run.ranked, table, config, choice.source.dataset)
 
 
 def _scales(decided: Decided) -> Iterator[Message]:

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from steelyard_eval.cli.options import (
     Handed,
@@ -62,6 +63,17 @@ def check(
         sys.exit(2)
 
 
+def _alone(options: dict[str, Handed], *taken: str) -> dict[str, Handed]:
+    """The options of these names; UsageError for another one that was given, which would have no effect."""
+    from steelyard_eval.result.sentences import heading
+
+    ctx = click.get_current_context()
+    for name in sorted(options.keys() - {*taken}):
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(heading("no_effect", {"option": name.replace("_", "-")}))
+    return {name: options[name] for name in taken}
+
+
 @command(Workbench.compare, load, leave="contenders timed queries qrels vectors text_for_embedding embedder")
 @standing
 def compare(
@@ -107,11 +119,11 @@ def compare(
     if searched and len(named) == 1 and not options["current"]:
         options["current"] = bench.dataset.system or None
     if len(embedder) == 2:
-        of = {name: options[name] for name in ("metrics", "seed")}
-        answered = bench.compare_models(*named, old=embedder[0], new=embedder[1], **of)
+        answered = bench.compare_models(
+            *named, old=embedder[0], new=embedder[1], **_alone(options, "metrics", "seed")
+        )
     elif stages:
-        of = {name: options[name] for name in ("metrics", "split", "seed")}
-        answered = bench.compare_stages(*named, **of)
+        answered = bench.compare_stages(*named, **_alone(options, "metrics", "split", "seed"))
     else:
         answered = bench.compare(named or None, **options)
     put_answer(answered)  # first: a file that cannot be written costs no answer

@@ -85,8 +85,7 @@ TYPES: dict[str, click.ParamType[Any]] = {
     "embedding_calls": click.FloatRange(0, 100),
     **dict.fromkeys(("filter_", "scope"), Name("field=value")),
     "set_": Name("name=value"),
-    "for_": Name("target"),
-    "to": Name("target"),
+    **dict.fromkeys(("for_", "to"), Name("target")),
     "http": click.IntRange(1, 65_535),
     "intents": click.Choice(["classified", "given"]),
     "jobs": Jobs(),
@@ -248,9 +247,10 @@ def standing(function: Callable[..., None]) -> Callable[..., None]:
 
         ctx = click.get_current_context()
         folder, given = Path(str(ctx.params["dataset"])), ctx.params["embedder"]
-        name = given if isinstance(given, str) else "".join(given or ())  # of two none is chosen: no name has both
-        typed = ctx.get_parameter_source("embedder") is ParameterSource.COMMANDLINE and given in (name, (name,))
-        asks = ctx.params.get("apply") is not False or not wants_json()  # as judge does but for --json
+        names = [given] if isinstance(given, str) else list(given or ())
+        name = names[0] if len(names) == 1 else ""  # two are compared, and none is chosen
+        typed = name and ctx.get_parameter_source("embedder") is ParameterSource.COMMANDLINE
+        asks = ctx.params.get("apply") is not False or not wants_json()  # judge with --json asks nothing
         writes = typed and asks and not ctx.params.get("list_") and not ctx.params.get("dry_run")
         if writes and name == "auto":
             manifest.choose_for(folder, None)

@@ -10,6 +10,7 @@ from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import Given, read_config
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.next_steps import chosen_for, shell_command
+from steelyard_eval.result.sentences import heading
 from steelyard_eval.workbench.workbench import Workbench
 
 LISTED = 10
@@ -79,7 +80,7 @@ def listed(document: dict[str, Any], dataset: Dataset) -> str:
     label, against = document["label"], document["against"]
     rows = [{**row, "value": f"{row['value']:.4f}"} for row in document["worst"]]
     columns = {"id": "query", "value": f"{document['metric']} of {label}", "text": "text"}
-    of = f"of {document['queries']} answerable queries"
+    of = heading("with_relevant", {"count": document["queries"]})
     counts = f"{document['zero'] or 'none'} {of} have the value 0"
     if against:
         rows = [{**row, "other": f"{row['other']:.4f}", "change": f"{row['change']:+.4f}"} for row in rows]

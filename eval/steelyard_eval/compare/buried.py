@@ -47,11 +47,13 @@ class AgeEffect:
     lifted: int
 
     @classmethod
-    def of(cls, label: str, table: SignalTable, config: SearchConfig, dataset: Dataset) -> "AgeEffect":
-        """By two replays; nothing of a strategy that reads no facts."""
+    def of(
+        cls, label: str, ranked: Ranked, table: SignalTable, config: SearchConfig, dataset: Dataset
+    ) -> "AgeEffect":
+        """By a replay beside the lists as they are, `ranked`; nothing of a strategy that reads no facts."""
         if not config.effective.signals & PRIORS.keys():
             return cls(label, [], 0)
-        now, then = (_places(replay(own, config).ranked, dataset) for own in (table, as_new(table)))
+        now, then = (_places(own, dataset) for own in (ranked, replay(as_new(table), config).ranked))
         entries = {entry.id: entry for entry in dataset.entries}
         lost = [pair for pair, place in then.items() if place <= PLACES < now.get(pair, PLACES + 1)]
         lifted = sum(place <= PLACES < then.get(pair, PLACES + 1) for pair, place in now.items())

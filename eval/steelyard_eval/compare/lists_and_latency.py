@@ -216,7 +216,7 @@ class Runner:
             progress=None if progress is None else summary_of(progress),
             unfloored=unfloored,
             unanswered=None if others is None else replay(others, config).ranked,
-            age=AgeEffect.of(row.label, table, config, self.dataset),
+            age=AgeEffect.of(row.label, run.ranked, table, config, self.dataset),
         )
 
     def notices(self, made: Sequence[Made], timed: bool) -> Iterator[Message]:

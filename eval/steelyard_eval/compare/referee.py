@@ -32,10 +32,13 @@ Part = Literal["look", "verdict"]
 
 
 class Seal(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is kept beside the data set: looks since the last verdict, and the queries that verdicts opened."""
+    """What is kept beside the data set: looks since the last verdict, and the queries that were `shown`.
+
+    These stay open, whatever labels come later: queries that seem to ask the same may be grouped anew by them.
+    """
 
     looks: int = 0
-    opened: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Referee:
             except msgspec.DecodeError as error:
                 raise DataError(f"{quote(str(path), PATH_WIDTH)}: {error}; restore it from a copy") from error
         queries = judged(dataset, dataset.queries)
-        sealed = drawn(queries) - set(seal.opened)
+        sealed = drawn(queries, seal.shown)
         made = cls(dataset, seal, frozenset(query.id for query in queries) - sealed, sealed)
         if min(len(made.open), len(sealed)) < FEWEST:
             raise ConfigError(
@@ -82,30 +85,30 @@ class Referee:
     def counted(self, part: Part, found: Answered) -> Answered:
         """An answer on one half, once it is counted; ConfigError for a verdict on too many contenders."""
         count = len(found.result.rows) - 1
-        looks, opened = self.seal.looks + count, self.seal.opened
-        if part == "verdict":
-            if count > SHORTLIST:
-                raise ConfigError(
-                    f"a verdict is on at most {SHORTLIST} contenders, not {count}; name the best of them"
-                )
-            looks, opened = self.seal.looks, tuple(sorted({*opened, *self.sealed}))
+        if part == "verdict" and count > SHORTLIST:
+            raise ConfigError(
+                f"a verdict is on at most {SHORTLIST} contenders, not {count}; name the best of them"
+            )
+        looks = self.seal.looks + (count if part == "look" else 0)
+        shown = {*self.seal.shown, *self.open, *(self.sealed if part == "verdict" else ())}
+        kept = Seal(looks if part == "look" else 0, tuple(sorted(shown)))
         folder = self.dataset.path / FOLDER
         folder.mkdir(exist_ok=True)
-        kept = Seal(0 if part == "verdict" else looks, opened)
         write_text(folder / FILE, canonical(msgspec.to_builtins(kept)))
         said = Message(f"referee_{part}", {"looks": looks, "open": len(self.open), "sealed": len(self.sealed)})
         answer = structs.replace(found.result.answer, because=[said, *found.result.answer.because])
         return replace(found, result=structs.replace(found.result, answer=answer))
 
 
-def drawn(queries: Sequence[Query]) -> frozenset[str]:
-    """The ids of about half of the queries, by a hash of the question: labels of others move none.
+def drawn(queries: Sequence[Query], shown: Sequence[str] = ()) -> frozenset[str]:
+    """The ids of about half of the queries, by a hash of the question, without those that were `shown`.
 
-    Queries that vary together stay together.
+    Queries that vary together stay together, so one that was shown keeps the others out.
     """
     units, names = unit_numbers(queries).tolist(), dict[int, str]()
     for unit, query in zip(units, queries, strict=True):
         name = query.group or normalised_text(query.text)
         names[unit] = min(names.get(unit, name), name)
-    odd = {unit for unit, name in names.items() if sha256(name.encode()).digest()[0] % 2}
+    seen = {unit for unit, query in zip(units, queries, strict=True) if query.id in shown}
+    odd = {unit for unit, name in names.items() if sha256(name.encode()).digest()[0] % 2} - seen
     return frozenset(query.id for unit, query in zip(units, queries, strict=True) if unit in odd)

@@ -81,10 +81,9 @@ def dead(
         if silent >= max(2, MIN_SILENT * count):
             kind: dict[str, Fact] = {"strict": name != "bm25", "any": name == "bm25"}
             yield Message("silent", {**facts, "silent": silent, **kind})
-        elif measure is not None and count >= MIN_QUERIES and all(own):
+        # A list of half of the notes suits any query.
+        elif measure and count >= MIN_QUERIES and all(own) and 2 * (measure.cutoff or 0) <= len(masked.entries):
             ranked = replay(masked, config.with_strategy(parse_strategy(name))).ranked
-            if 2 * (measure.cutoff or 0) > len(masked.entries):  # a list of half of the notes suits any query
-                continue
             found, strange = (evaluate_lists(ranked, each, [measure])[measure] for each in (qrels, others))
             gain = found - strange
             if gain.mean() <= 2 * gain.std() / np.sqrt(count):

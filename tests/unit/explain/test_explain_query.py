@@ -280,11 +280,11 @@ def test_before_is_the_configuration_and_after_is_against_with_a_query_and_witho
     assert [line.split()[:4] for line in shown.splitlines()[2:] if line.startswith("q")] == [
         [id_, *(f"{value:.4f}" for value in values[id_]), f"{change[id_]:+.4f}"] for id_ in gain[:10]
     ]
-    assert f"rises on {len(gain)} of {len(rows)} answerable queries;" in shown
+    assert f"rises on {len(gain)} of {len(rows)} queries with a relevant entry;" in shown
     assert f"\nit falls on {sum(own < 0 for own in change.values())}, listed by" in shown
     assert shown.endswith(" bm25 --against vector\n")
     same = done("explain", starter(), "fts", "--against", "other=fts").stdout
-    assert same.endswith("rises on none of 59 answerable queries\n")
+    assert same.endswith("rises on none of 59 queries with a relevant entry\n")
     one = done("explain", starter(), gain[0], "vector", "--against", "bm25").stdout
     assert one.index("\nbefore: vector") < one.index("\nafter: bm25")
 
