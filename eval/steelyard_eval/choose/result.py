@@ -20,7 +20,7 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.compare.result import categories
-from steelyard_eval.compare.score_scales import dead, dead_first, of_scales, undated, weightless
+from steelyard_eval.compare.score_scales import dead, merged, of_scales, undated, weightless
 from steelyard_eval.datasets.labels import sampling_notice
 from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.measures.paired import difference_interval, mean_intervals, paired
@@ -65,7 +65,7 @@ def result_of(decided: Decided, places: Sequence[Place], timed: bool = False) ->
         _provenance(choice, metric),
         rows=rows,
         decision=decision,
-        notices=list(dead_first([*told, *_notices(decided, values, tests)])),
+        notices=list(merged([*told, *_notices(decided, values, tests)])),
         tables=[*curve, *sides, *age],
         queries=by_query,
         entries=entries,

@@ -161,11 +161,12 @@ def of_lists(
 
 
 def held(lists: Mapping[str, Ranked], measures: Sequence[Measure], dataset: Dataset) -> Iterator[Message]:
-    """How many entries the tokens of a measure hold of each list, in the median query."""
+    """How many entries the tokens of a measure hold of each list, in the median query, or that they hold all."""
     for tokens in dict.fromkeys(measure.tokens for measure in measures if measure.tokens):
-        sizes = ((label, np.diff(own.within(tokens, dataset.tokens).offsets)) for label, own in lists.items())
-        counts = [f"{label} {median(size.tolist()):g}" for label, size in sizes]
-        yield Message("held", {"tokens": tokens, "counts": counts})
+        within = {label: np.diff(own.within(tokens, dataset.tokens).offsets) for label, own in lists.items()}
+        cut = any((sizes < np.diff(lists[label].offsets)).any() for label, sizes in within.items())
+        counts = [f"{label} {median(sizes.tolist()):g}" for label, sizes in within.items()]
+        yield Message("held" if cut else "all_held", {"tokens": tokens, "counts": counts})
 
 
 def of_values(
@@ -187,12 +188,20 @@ def of_values(
         {label: own[name] for label, own in values.items() if name in own} for name in (metric, str(JUDGED))
     )
     return [
+        *without_relevant(dataset, queries, metric),
         *([] if proven else few(queries, tests)),
         *one_scope(queries, primary, baseline),
         *nearly(queries),
         *([] if dataset.complete else unjudged(judged, baseline)),
         *lsa(model),
     ]
+
+
+def without_relevant(dataset: Dataset, queries: Sequence[Query], metric: str) -> list[Message]:
+    """How many labelled queries no list can answer, and the most that the mean can be for them."""
+    none = sum(not any(dataset.qrels[query.id].values()) for query in queries)
+    facts: dict[str, Fact] = {"none": none, "queries": len(queries), "metric": metric}
+    return [Message("without_relevant", {**facts, "most": 1 - none / len(queries)})] if none else []
 
 
 def few(queries: Sequence[Query], tests: Iterable[Paired]) -> list[Message]:

@@ -29,7 +29,7 @@ from steelyard_eval.compare.contenders import (
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists_and_latency import Made, Runner, ties
 from steelyard_eval.compare.result import agreement, categories, layers_of, silences, stale_lists
-from steelyard_eval.compare.score_scales import dead_first
+from steelyard_eval.compare.score_scales import merged
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.measures.metrics import Measure, evaluate_lists, parse_measures
@@ -143,7 +143,7 @@ def compare(
             seed=seed,
         ),
         rows=[one.row() for one in made],
-        notices=list(dead_first([*told, *of_lists(arena, made, queries, measures, size, timed)])),
+        notices=[*told, *of_lists(arena, made, queries, measures, size, timed)],
         tables=[
             *silences(dataset, made),
             *stale_lists(dataset, queries or chosen, made, measures[0].cutoff or size, base),
@@ -160,7 +160,8 @@ def compare(
         key = "disagree_alone" if disagreement is None else "disagree"
         step = label_step(dataset, "judge_pairs", pairs=dataset.pairs)
         said = Answer(key, facts, steps=[step])
-        return Answered(replace(result, answer=said, tables=[agreed, *result.tables]))
+        notices = list(merged(result.notices))
+        return Answered(replace(result, answer=said, notices=notices, tables=[agreed, *result.tables]))
     result = _measured(result, dataset, made, queries, values, seed)
     used, model = baseline is not None or base == today, arena.setting.model
     said = answer(
@@ -195,7 +196,7 @@ def _measured(
     return replace(
         result,
         rows=rows,
-        notices=[*result.notices, *said],
+        notices=list(merged([*said, *result.notices])),
         tables=[*sides, *result.tables],
         queries=by_query,
         entries=entries,

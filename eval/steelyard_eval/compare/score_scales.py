@@ -79,8 +79,8 @@ def dead(
         silent = int((count_rows(masked, ~np.isnan(masked.columns[name])) == 0).sum())
         facts: dict[str, Fact] = {"labels": [label], "signal": name, "queries": count}
         if silent >= max(2, MIN_SILENT * count):
-            kind: dict[str, Fact] = {"strict": name != "bm25", "any": name == "bm25"}
-            yield Message("silent", {**facts, "silent": silent, **kind})
+            why = {"bm25": "any", "vector": "vectors"}.get(name, "strict")
+            yield Message("silent", {**facts, "silent": silent, why: True})
         # A list of half of the notes suits any query.
         elif measure and count >= MIN_QUERIES and all(own) and 2 * (measure.cutoff or 0) <= len(masked.entries):
             ranked = replay(masked, config.with_strategy(parse_strategy(name))).ranked
@@ -90,15 +90,20 @@ def dead(
                 yield Message("accidental", {**facts, "metric": str(measure), "value": float(found.mean())})
 
 
-def dead_first(notices: Iterable[Message]) -> Iterator[Message]:
-    """The notices, those on retrievers first, one for all contenders of which the same is said."""
-    every, merged = list(notices), dict[tuple[object, ...], Message]()
-    for one in every:
-        if one.key in DEAD:
-            key = (one.key, *(fact for name, fact in one.facts.items() if name != "labels"))
-            labels = [*(merged[key].facts["labels"] if key in merged else []), *one.facts["labels"]]  # type: ignore[misc]  # texts
-            merged[key] = Message(one.key, {**one.facts, "labels": labels})
-    return iter([*merged.values(), *(one for one in every if one.key not in DEAD)])
+def merged(notices: Iterable[Message]) -> Iterator[Message]:
+    """The notices, those on retrievers first, one for all contenders of which the same is said.
+
+    Of sums of scores of different ranges, it is the same but for the scores, which are the first one's.
+    """
+    found: dict[tuple[object, ...], Message] = {}
+    for at, one in enumerate(notices):
+        alike = one.key in DEAD or one.key == "apart"
+        facts = [one.facts[name] for name in one.facts if name not in ("labels", "reached")] if alike else [at]
+        first = found.setdefault((one.key, *facts), one)
+        if first is not one:
+            labels = [*first.facts["labels"], *one.facts["labels"]]  # type: ignore[misc]  # texts
+            found[one.key, *facts] = Message(one.key, {**first.facts, "labels": labels})
+    return iter(sorted(found.values(), key=lambda one: one.key not in DEAD))
 
 
 MAX_SCALE_RATIO = 2.0
@@ -167,8 +172,9 @@ def _unlike(row: Contender, table: SignalTable, dataset: Dataset, measure: Measu
     scaled = replace(config, strategy=_scaled(config.strategy, raw), by_intent=cases)
     after = _valued(table, dataset.qrels, measure, scaled)
     before = None if after is None else _valued(table, dataset.qrels, measure, config)
-    facts: dict[str, Fact] = {"before": before, "after": after, "unmeasured": after is None}
-    yield Message("apart", {"label": row.label, "reached": reached, "metric": str(measure), **facts})
+    label = row.label if before is None else f"{row.label} {before:.3f} -> {after:.3f}"
+    told: dict[str, Fact] = {"unmeasured": True} if before is None else {"metric": str(measure)}
+    yield Message("apart", {"labels": [label], "reached": reached, **told})
 
 
 def _sums(expr: Expr) -> Iterator[NormalizedSum]:

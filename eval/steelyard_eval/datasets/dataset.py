@@ -163,14 +163,15 @@ class Dataset:
         """The labelled queries that stand for the others, as far as dataset.json says it."""
         return frozenset(query for query, how in self.sampling_by_query.items() if how in RANDOM_SAMPLES)
 
+    def pool_of(self, query: str) -> JudgedPool | None:
+        """What was judged for a labelled query; None where nothing says it."""
+        held = (one.pool for one in reversed(self.provenance) if one.holds(query, self.qrels[query]))
+        return next(held, self.pool)
+
     @property
     def pools(self) -> tuple[JudgedPool | None, ...]:
         """What was judged, each once; None first, then what is least complete."""
-        rows = self.qrels.items()
-        pools = {
-            next((one.pool for one in reversed(self.provenance) if one.holds(query, row)), self.pool)
-            for query, row in rows
-        }
+        pools = set(map(self.pool_of, self.qrels))
         return tuple(sorted(pools, key=lambda pool: (pool is not None and 1 + pool.complete, str(pool))))
 
     @property
@@ -190,7 +191,9 @@ class Dataset:
     @property
     def _without_queries(self) -> str:
         """What to do where there are none."""
-        return "give it some" if self.in_memory else f"{self._judge} helps to write the first"
+        if self.in_memory:
+            return "give it some"
+        return f'{self._judge} helps to write the first (lines of queries.jsonl: {{"id": "q1", "text": "..."}})'
 
     @property
     def set_apart(self) -> int:

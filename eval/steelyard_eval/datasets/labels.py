@@ -51,6 +51,10 @@ class JudgedPool(Struct, frozen=True, forbid_unknown_fields=True):
         if (self.depth > 0) != bool(self.contenders):
             raise ValueError("contenders have a depth")
 
+    def with_lists(self, contenders: Sequence[str], depth: int) -> "JudgedPool":
+        """The same after the first `depth` of these were judged, too."""
+        return JudgedPool(tuple(dict.fromkeys((*self.contenders, *contenders))), min(self.depth or depth, depth))
+
     @property
     def complete(self) -> bool:
         """Whether what has no grade is known not to be relevant."""
@@ -93,14 +97,14 @@ class Batch(Struct, frozen=True, forbid_unknown_fields=True):
         return {**about, **({"judge": self.judge} if self.judge else {}), "labels": rows}
 
 
-def with_batch(batches: Sequence[Batch], new: Batch) -> list[dict[str, object]]:
-    """`provenance` as dataset.json writes it, with a new batch; queries that it names leave the others."""
+def with_batch(batches: Sequence[Batch], new: Batch) -> tuple[Batch, ...]:
+    """Batches with a new one; queries that it names leave the others."""
     kept = [
         replace(one, labels={q: ids for q, ids in one.labels.items() if q not in new.labels}) for one in batches
     ]
     alike = [one for one in kept if (one.sampled, one.pool, one.judge) == (new.sampled, new.pool, new.judge)]
     joined = replace(new, labels={q: ids for one in (*alike, new) for q, ids in one.labels.items()})
-    return [one.to_json() for one in (*(one for one in kept if one.labels and one not in alike), joined)]
+    return (*(one for one in kept if one.labels and one not in alike), joined)
 
 
 _NONE_OF, _NAME_ONE = "is none of {}", "Name one of them, or leave it out"

@@ -547,6 +547,18 @@ class TestDrawn:
         assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {*queries[:40], drawn}
         assert state_of(session) == {}
 
+    def test_a_query_whose_labels_are_completed_for_another_list_has_the_pool_of_both(self, folder, tmp_path):
+        session = self.open(folder, tmp_path / "j")
+        query = self.finish(session)
+        apply(session)
+        again = open_judging(load(folder), "vector", tmp_path / "k", random=True, embedder="lsa")
+        while pair := next((pair for pair in again.pairs_by_query[query] if not again.judged(pair)), None):
+            again.give(0, pair=pair)
+        apply(again)
+        known = load(folder)
+        assert known.pool_of(query) == JudgedPool(("fts", "bm25", "vector"), 10)
+        assert known.random_queries == {query}
+
     @tabled
     def test_what_a_set_is_made_to_say_of_its_labels(self, about, pool, drawn, pairs, said):
         rng = np.random.default_rng(0)

@@ -29,6 +29,7 @@ from steelyard_eval.datasets.logs import decode, lines_of
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash, without_counts
 from steelyard_eval.datasets.second_labels import SECOND as SECOND_LABELS
+from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label.judgment_file import Pair
 from steelyard_eval.notebook.label.pool import Pool, judged_entries
 from steelyard_eval.notebook.label.session import QRELS, Session, qrels_text
@@ -120,10 +121,14 @@ def _stated(session: Session, name: str, labels: str | None) -> dict[Path, str |
 
 def state_of(session: Session) -> dict[str, object]:
     """What dataset.json should say of the labels; see `to_state`."""
-    judged = judged_entries(session.pool, session.grades()) if session.random else {}
-    if session.random and session.pool.dataset.qrels and not judged:
-        return {}  # no query is new
-    return to_state(session.pool, session.random, session.given, judged, session.judge)
+    pool, dataset = session.pool, session.pool.dataset
+    judged = judged_entries(pool, session.grades()) if session.random else {}
+    batches = _of_more_lists(session)
+    more = _provenance(batches) if batches != dataset.provenance else {}
+    if session.random and dataset.qrels and not judged:
+        return more  # no query is new
+    known = replace(pool, dataset=replace(dataset, provenance=batches))
+    return more | to_state(known, session.random, session.given, judged, session.judge)
 
 
 def to_state(
@@ -149,20 +154,42 @@ def to_state(
         before = {query: tuple(row) for query, row in dataset.qrels.items() if query in dataset.random_queries}
         named = {query for batch in dataset.provenance for query in batch.labels}
         kept = Batch(dataset.sampled, {q: ids for q, ids in before.items() if q not in named}, dataset.pool)
-        earlier = {"provenance": with_batch(dataset.provenance, kept)} if kept.labels else {}
+        earlier = _provenance(with_batch(dataset.provenance, kept)) if kept.labels else {}
         return {"sampled": way.sampled, **earlier}
     if dataset.qrels and dataset.sampled not in RANDOM_SAMPLES:
         rows = {query: tuple(row) for query, row in dataset.qrels.items() if row}
         # Beside drawn labels those that nothing is said of would count as chosen by hand, and did not before.
         unknown = () if dataset.sampled else (Batch("unknown", rows, dataset.pool),)
         known = dataset.provenance or unknown
-        return {"provenance": with_batch(known, way)} if judged else {}
+        return _provenance(with_batch(known, way)) if judged else {}
     first, unfair = mixed and not dataset.qrels, random and dataset.sampled not in RANDOM_SAMPLES
     untrue = {
         "sampled": unfair or (first and (dataset.complete or not random)),
         "pool": unfair or (first and dataset.complete),  # the lists of an earlier session stay
     }
     return {name: value for name, value in collected.items() if said[name] is None or untrue[name]}
+
+
+def _of_more_lists(session: Session) -> tuple[Batch, ...]:
+    """Provenance after labelled queries of a known pool were judged in full for other lists, too."""
+    pool, dataset, grades = session.pool, session.pool.dataset, session.grades()
+    lacking = {pool.queries[at].id for at in pool.query[grades == UNJUDGED].tolist()}
+    labels: dict[str, list[str]] = {}
+    for query, entry in (pool.pair(at) for at in np.flatnonzero(grades >= 0).tolist()):
+        if query in dataset.qrels and query not in lacking:
+            labels.setdefault(query, []).append(entry)
+    batches, how = dataset.provenance, dataset.sampling_by_query
+    for query, entries in labels.items():
+        before = dataset.pool_of(query)
+        if before and how[query] and not (before.complete or {*pool.labels} <= {*before.contenders}):
+            lists = before.with_lists(pool.labels, PLACES)
+            new = Batch(how[query], {query: tuple(entries)}, lists, session.judge)
+            batches = with_batch(batches, new)
+    return batches
+
+
+def _provenance(batches: Sequence[Batch]) -> dict[str, object]:
+    return {"provenance": [one.to_json() for one in batches]} if batches else {}
 
 
 WANTED = 20

@@ -10,6 +10,7 @@ from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.few_labels import queries_needed
+from steelyard_eval.common.console import cut
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.notebook.label.apply import log_has_more, state_of
 from steelyard_eval.notebook.label.judgment_file import MEANING, Pair, agreement
@@ -23,6 +24,8 @@ from steelyard_eval.result.structs import Fact, Message, Step
 
 LISTED = 20
 """Pairs that are listed without being asked."""
+TITLE = 80
+"""Characters of a text that stand for a title."""
 FIELDS = ("text", "context", "why", "impact", "details")
 Record = dict[str, Any]
 """A part of the document of `judge --json`."""
@@ -131,7 +134,8 @@ def upcoming(session: Session) -> list[Record]:
     pairs: list[Record] = []
     for query, entry in islice(session.upcoming(), LISTED):
         asked, shown = session.shown((query, entry))
-        pairs.append({"query": query, "text": asked.text, "entry": entry, "title": shown.title})
+        title = shown.title or cut(" ".join(shown.text.split()), TITLE)
+        pairs.append({"query": query, "text": asked.text, "entry": entry, "title": title})
     return pairs
 
 
