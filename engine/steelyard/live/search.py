@@ -229,9 +229,8 @@ class Searcher:
                 hint = missing_model_hint(lacked, vault, own)
                 yield f"the vault has no vectors of {what}, so keywords answered alone{hint}"
         elif strategy.signals & EMBEDDING:
-            for name in self._sources.keywords_only():
-                lacks = f"the tier {quote(name)} has no vectors of the configured model"
-                yield f"{lacks}; keywords alone found its entries"
+            for lacks in self._sources.without_vectors():
+                yield f"{lacks} no vectors of the configured model, so keywords alone find them (steelyard index)"
         for stage in self.config.finish:
             if stage not in used.finish and type(stage) in _LEFT_OUT:
                 gone = {"vectors" if name in EMBEDDING else name for name in stage.signals & missing}

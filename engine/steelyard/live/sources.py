@@ -277,8 +277,8 @@ class RetrieverPool:
         """The spaces of vectors that the store has."""
         return {space for space, _ in self.store.spaces()}
 
-    def keywords_only(self) -> list[str]:
-        """Return the tiers that are searched by keywords alone, having no vectors of a usable model."""
+    def without_vectors(self) -> list[str]:
+        """What is searched by keywords alone, having no vectors of a usable model; see `Readable`."""
         return self.store.without_vectors([self._space(each, "text") for each in self.usable()])
 
     def vectors(self, layer: str) -> list[tuple[Space, QueryVector]]:

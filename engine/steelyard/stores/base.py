@@ -302,8 +302,9 @@ class ReadableStore(Protocol):
         """The vector spaces there are, with their dimensions."""
 
     def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
-        """The tiers that hold vectors in none of these spaces, by name; none of a store that has no tiers."""
-        return []
+        """What has a text and no vector in these spaces, in words: so many entries, or a tier of a federation."""
+        lacking = self.cache.get("unembedded", tuple(spaces), lambda: self.unembedded(spaces, EVERYTHING))
+        return [f"{len(lacking)} of {self.count()} entries have"] if lacking else []
 
     def approximate(self, spaces: Sequence[Space]) -> str:
         """How `nearest` searches these spaces where it may miss some of the nearest; empty where it cannot."""

@@ -200,8 +200,8 @@ class Federation(ReadableStore):
 
     def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
         """See Readable.without_vectors; only of the tiers whose vectors the rule lets be searched."""
-        wanted = set(spaces)
-        return [t.name for t in self._with_vectors if not wanted & {space for space, _ in t.store.spaces()}]
+        own = ((tier.name, [space for space, _ in tier.store.spaces()]) for tier in self._with_vectors)
+        return [f"the tier {quote(name)} has" for name, held in own if set(spaces).isdisjoint(held)]
 
     def approximate(self, spaces: Sequence[Space]) -> str:
         """See Readable.approximate; of the first tier where it is not empty."""

@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import SteelyardError
+from steelyard.base.errors import SteelyardError, quote
 from steelyard.base.extensions import EXTRAS, installing, missing_modules
 from steelyard_eval.common.console import table
 
@@ -199,7 +199,10 @@ def _vault(path: str) -> str:
         indexes = vault.word_indexes()
         behind = max((changes for _, changes in indexes), default=0)
         words = [f"word indexes: {len(indexes)}, changes since: {behind}"] if indexes else []
-        return "; ".join([f"{vault.count()} entries", *_vectors(vault), *words])
+        texts = [space for space, _ in vault.spaces() if space.layer == "text"]
+        lacking = {(quote(space.model), count) for space in texts if (count := len(vault.missing(space)))}
+        without = [f"{count} without a vector of {model}" for model, count in sorted(lacking)]
+        return "; ".join([f"{vault.count()} entries", *without, *_vectors(vault), *words])
 
 
 def _vectors(vault: Vault) -> list[str]:

@@ -216,10 +216,11 @@ def judge(
     from steelyard_eval.datasets import load as load_dataset
     from steelyard_eval.datasets.second_labels import judged_twice
     from steelyard_eval.notebook.label.apply import apply as apply_labels
-    from steelyard_eval.notebook.label.apply import drawn_from_log, state_of
+    from steelyard_eval.notebook.label.apply import drawn_from_log
     from steelyard_eval.notebook.label.desk import labelling_state, upcoming
     from steelyard_eval.notebook.label.judgment_file import folder_of, judgments_of
     from steelyard_eval.notebook.label.open import open_judging
+    from steelyard_eval.notebook.label.statement import state_of
     from steelyard_eval.recording.workspace import embedder_of
     from steelyard_eval.result.sentences import say
 

@@ -238,8 +238,12 @@ def test_words_that_only_a_tag_says_have_vectors(tmp_path):
     config = replace(find_system("moltnet").config(10, "lsa"), finish=()).with_strategy(strategy)
     with Vault(tmp_path / "v.db") as vault:
         hits = Searcher(vault, config, vault_embedder(vault)).search("zebrafish").hits
+        assert Searcher(vault, config, vault_embedder(vault)).search("zebrafish").notes == ()
+        vault.upsert([Entry("late", text="zebrafish")])  # as after an index that was broken off
+        (told,) = Searcher(vault, config, vault_embedder(vault)).search("zebrafish").notes
     assert {hit.entry.id for hit in hits[:2]} == {"e0", "e1"}
     assert hits[1].score > 0.1 > hits[2].score
+    assert told.startswith(f"1 of {len(BIRDS) + 1} entries")
 
 
 def test_a_tier_without_vectors_is_found_by_keywords_and_the_result_says_so(tiers, tmp_path):

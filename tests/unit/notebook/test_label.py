@@ -21,13 +21,14 @@ from steelyard_eval.cli import judge_keys, judge_texts
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.notebook.label.apply import apply, state_of, to_state
+from steelyard_eval.notebook.label.apply import apply
 from steelyard_eval.notebook.label.desk import labelling_state
 from steelyard_eval.notebook.label.judgment_file import Judgment, agreement, read_judgments
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.pool import drawn_queries, pooled
 from steelyard_eval.notebook.label.screen import Screen
 from steelyard_eval.notebook.label.session import Session
+from steelyard_eval.notebook.label.statement import state_of, to_state
 from steelyard_eval.recording.saved_runs import RunFacts, SavedRun
 
 CONTENDERS = "bm25, rrf(bm25, vector)"

@@ -6,7 +6,7 @@ queries are worse than the default (docs/evidence/few-labels.md). So texts that 
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -19,20 +19,17 @@ from steelyard.base.files import backup_path, canonical, read_bytes, read_text, 
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.memory.text import terms
-from steelyard_eval.choose.duel import PLACES
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import is_beir, qrels_file
 from steelyard_eval.datasets.groups import normalised_text
-from steelyard_eval.datasets.labels import RANDOM_SAMPLES, Batch, JudgedPool, sampling, with_batch
 from steelyard_eval.datasets.logs import decode, lines_of
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash, without_counts
 from steelyard_eval.datasets.second_labels import SECOND as SECOND_LABELS
-from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label.judgment_file import Pair
-from steelyard_eval.notebook.label.pool import Pool, judged_entries
 from steelyard_eval.notebook.label.session import QRELS, Session, qrels_text
+from steelyard_eval.notebook.label.statement import state_of
 from steelyard_eval.recording.next_steps import queries_are_fixed, shell_word
 
 
@@ -117,79 +114,6 @@ def _stated(session: Session, name: str, labels: str | None) -> dict[Path, str |
         if holds_hash(folder, name):
             now["files"] = {**record["files"], name: sha256(labels.encode()).hexdigest()}
     return {folder / MANIFEST: canonical(now)} if record and now != record else {}
-
-
-def state_of(session: Session) -> dict[str, object]:
-    """What dataset.json should say of the labels; see `to_state`."""
-    pool, dataset = session.pool, session.pool.dataset
-    judged = judged_entries(pool, session.grades()) if session.random else {}
-    batches = _of_more_lists(session)
-    more = _provenance(batches) if batches != dataset.provenance else {}
-    if session.random and dataset.qrels and not judged:
-        return more  # no query is new
-    known = replace(pool, dataset=replace(dataset, provenance=batches))
-    return more | to_state(known, session.random, session.given, judged, session.judge)
-
-
-def to_state(
-    pool: Pool,
-    random: bool,
-    given: Iterable[Pair] = (),
-    judged: Mapping[str, tuple[str, ...]] | None = None,
-    judge: str = "",
-) -> dict[str, object]:
-    """What dataset.json should say of the labels that are collected, where it says nothing.
-
-    Labels that came about in another way keep what is said of them: beside them `provenance` says which queries
-    were drawn (`judged`, at `random`, by whom), or which had been drawn before single pairs of others got labels.
-    What a set without labels says of them is of none.
-    """
-    dataset = pool.dataset
-    way = Batch("random" if random else "duel", judged or {}, JudgedPool(pool.labels, PLACES), judge)
-    collected, said = sampling(way.sampled, way.pool), sampling(dataset.sampled, dataset.pool)
-    mixed = any(query not in dataset.qrels for query, _ in given)
-    if dataset.qrels and not random:
-        if not mixed or (dataset.sampled and dataset.sampled not in RANDOM_SAMPLES):
-            return {}
-        before = {query: tuple(row) for query, row in dataset.qrels.items() if query in dataset.random_queries}
-        named = {query for batch in dataset.provenance for query in batch.labels}
-        kept = Batch(dataset.sampled, {q: ids for q, ids in before.items() if q not in named}, dataset.pool)
-        earlier = _provenance(with_batch(dataset.provenance, kept)) if kept.labels else {}
-        return {"sampled": way.sampled, **earlier}
-    if dataset.qrels and dataset.sampled not in RANDOM_SAMPLES:
-        rows = {query: tuple(row) for query, row in dataset.qrels.items() if row}
-        # Beside drawn labels those that nothing is said of would count as chosen by hand, and did not before.
-        unknown = () if dataset.sampled else (Batch("unknown", rows, dataset.pool),)
-        known = dataset.provenance or unknown
-        return _provenance(with_batch(known, way)) if judged else {}
-    first, unfair = mixed and not dataset.qrels, random and dataset.sampled not in RANDOM_SAMPLES
-    untrue = {
-        "sampled": unfair or (first and (dataset.complete or not random)),
-        "pool": unfair or (first and dataset.complete),  # the lists of an earlier session stay
-    }
-    return {name: value for name, value in collected.items() if said[name] is None or untrue[name]}
-
-
-def _of_more_lists(session: Session) -> tuple[Batch, ...]:
-    """Provenance after labelled queries of a known pool were judged in full for other lists, too."""
-    pool, dataset, grades = session.pool, session.pool.dataset, session.grades()
-    lacking = {pool.queries[at].id for at in pool.query[grades == UNJUDGED].tolist()}
-    labels: dict[str, list[str]] = {}
-    for query, entry in (pool.pair(at) for at in np.flatnonzero(grades >= 0).tolist()):
-        if query in dataset.qrels and query not in lacking:
-            labels.setdefault(query, []).append(entry)
-    batches, how = dataset.provenance, dataset.sampling_by_query
-    for query, entries in labels.items():
-        before = dataset.pool_of(query)
-        if before and how[query] and not (before.complete or {*pool.labels} <= {*before.contenders}):
-            lists = before.with_lists(pool.labels, PLACES)
-            new = Batch(how[query], {query: tuple(entries)}, lists, session.judge)
-            batches = with_batch(batches, new)
-    return batches
-
-
-def _provenance(batches: Sequence[Batch]) -> dict[str, object]:
-    return {"provenance": [one.to_json() for one in batches]} if batches else {}
 
 
 WANTED = 20

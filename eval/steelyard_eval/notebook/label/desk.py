@@ -12,11 +12,12 @@ from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.few_labels import queries_needed
 from steelyard_eval.common.console import cut
 from steelyard_eval.common.formatting import counted
-from steelyard_eval.notebook.label.apply import log_has_more, state_of
+from steelyard_eval.notebook.label.apply import log_has_more
 from steelyard_eval.notebook.label.judgment_file import MEANING, Pair, agreement
 from steelyard_eval.notebook.label.open import DuelSession
 from steelyard_eval.notebook.label.pool import drawn_queries, fully_labelled
 from steelyard_eval.notebook.label.session import Session
+from steelyard_eval.notebook.label.statement import state_of
 from steelyard_eval.recording.next_steps import chosen_for, deciding, label_step, round_up, writing
 from steelyard_eval.recording.saved_runs import RunFacts
 from steelyard_eval.result.sentences import say
