@@ -201,7 +201,7 @@ def _vault(path: str) -> str:
         words = [f"word indexes: {len(indexes)}, changes since: {behind}"] if indexes else []
         texts = [space for space, _ in vault.spaces() if space.layer == "text"]
         lacking = {(quote(space.model), count) for space in texts if (count := len(vault.missing(space)))}
-        without = [f"{count} without a vector of {model}" for model, count in sorted(lacking)]
+        without = [f"{count} lack vectors ({model})" for model, count in sorted(lacking)]
         return "; ".join([f"{vault.count()} entries", *without, *_vectors(vault), *words])
 
 

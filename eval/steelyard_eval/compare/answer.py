@@ -43,6 +43,8 @@ MAX_USEFUL_MDE = 0.1
 """A detectable difference above which most comparisons end without an answer."""
 UNJUDGED = 0.05
 """A difference in Judged@10 that can make a loser of a better list."""
+PLACES = 10
+"""Places that a search shows, usually."""
 JUDGED = Measure("Judged", 10)
 Values = Mapping[str, Floats]
 """Label -> float64[Q] of one metric."""
@@ -156,17 +158,23 @@ def of_lists(
         yield Message("empty", {"queries": len(made[0].ranked.queries), "counts": counts})
     if cut := [str(measure) for measure in measures if (measure.cutoff or 0) > limit]:
         yield Message("shallow", {"limit": limit, "metrics": cut})
-    yield from held({one.label: one.ranked for one in made}, measures, arena.dataset)
+    yield from held({one.label: one.ranked for one in made}, measures, arena.dataset, limit)
     yield from arena.notices(made, timed)
 
 
-def held(lists: Mapping[str, Ranked], measures: Sequence[Measure], dataset: Dataset) -> Iterator[Message]:
-    """How many entries the tokens of a measure hold of each list, in the median query, or that they hold all."""
+def held(
+    lists: Mapping[str, Ranked], measures: Sequence[Measure], dataset: Dataset, limit: int
+) -> Iterator[Message]:
+    """How many entries the tokens of a measure hold of each list, in the median query, or that they hold all.
+
+    Lists are longer for such a measure, and a system may look deeper for longer lists.
+    """
     for tokens in dict.fromkeys(measure.tokens for measure in measures if measure.tokens):
         within = {label: np.diff(own.within(tokens, dataset.tokens).offsets) for label, own in lists.items()}
         cut = any((sizes < np.diff(lists[label].offsets)).any() for label, sizes in within.items())
         counts = [f"{label} {median(sizes.tolist()):g}" for label, sizes in within.items()]
-        yield Message("held" if cut else "all_held", {"tokens": tokens, "counts": counts})
+        facts: dict[str, Fact] = {"tokens": tokens, "counts": counts, "limit": limit if limit > PLACES else None}
+        yield Message("held" if cut else "all_held", facts)
 
 
 def of_values(

@@ -18,6 +18,8 @@ from steelyard_eval.views.frames import Answered
 WHOLE = "whole"
 TEN = 10
 COLUMNS = ["stage", "replaced", "ms_saved", "calls_saved"]
+OF_WHOLE = frozenset({"apart", "buried", "shared_recipe"})
+"""Notices and tables that would say of each part what `compare` says of the whole search."""
 KINDS = {"same": "idle", "better": "idle", "worse": "needed", "open": "open"}
 
 
@@ -60,6 +62,8 @@ def with_stages(result: Result) -> Result:
         parts[kind].append(row.label.removeprefix("without "))
     facts: dict[str, Fact] = {"metric": result.metric, "margin": MARGIN, "none": not parts["idle"]}
     facts |= {name: own or None for name, own in parts.items()}
+    if len(parts["idle"]) == 1:
+        facts |= {"idle": None, "idle_one": parts["idle"][0]}
     whole, none = result.row(WHOLE), Latency()
     rows: list[list[Cell]] = []
     for row, _ in tested:
@@ -68,7 +72,9 @@ def with_stages(result: Result) -> Result:
         calls = (whole.cost.embedded or 0) - (row.cost.embedded or 0)
         rows.append([row.label, _replaced(result, row.label), saved, calls])
     answer = Answer("stages", facts, result.answer.because)
-    return changed(result, answer=answer, tables=[Table("stages", COLUMNS, rows), *result.tables])
+    notices = [one for one in result.notices if one.key not in OF_WHOLE]
+    tables = [Table("stages", COLUMNS, rows), *(table for table in result.tables if table.key not in OF_WHOLE)]
+    return changed(result, answer=answer, notices=notices, tables=tables)
 
 
 def _replaced(result: Result, label: str) -> float:

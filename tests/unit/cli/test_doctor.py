@@ -141,7 +141,8 @@ class TestDoctor:
             vault.ensure_words(analyses([find_system("bm25")], vault))
             vault.upsert([Entry("b")])
         value = diagnose([str(path)]).rows[-1].value
-        assert value.startswith("129 entries; 1 without a vector of 'm'; vectors of") and value.endswith("changes since: 1")
+        assert value.startswith("129 entries; 1 lack vectors ('m'); vectors of")
+        assert value.endswith("changes since: 1")
         monkeypatch.setenv("STEELYARD_MEMORY", "1")
         value = diagnose([str(path)]).rows[-1].value
         assert "2 MiB are left to sqlite-vec" in value and "STEELYARD_VECTORS=int8" in value

@@ -62,7 +62,7 @@ def test_a_search_for_a_budget_prefers_what_is_short(long_and_short):
     assert means["long"]["R@10"] == means["short"]["R@10"] == 1
     assert (means["long"]["R@50t"], means["short"]["R@50t"]) == (0, 0.5)
     (held,) = [note["facts"] for note in found["notices"] if note["key"] == "held"]
-    assert held == {"tokens": 50, "counts": ["long 0", "short 1"]}
+    assert held == {"tokens": 50, "counts": ["long 0", "short 1"], "limit": 100}
     chosen = document(
         "recommend", long_and_short, "--tokens", "50", "--current", "bm25[bm25.b=0]", "--out", "w.json"
     )
