@@ -71,7 +71,7 @@ def with_stages(result: Result) -> Result:
         saved = None if took is None or before is None else before - took
         calls = (whole.cost.embedded or 0) - (row.cost.embedded or 0)
         rows.append([row.label, _replaced(result, row.label), saved, calls])
-    answer = Answer("stages", facts, result.answer.because)
+    answer = Answer("stages", facts)
     notices = [one for one in result.notices if one.key not in OF_WHOLE]
     tables = [Table("stages", COLUMNS, rows), *(table for table in result.tables if table.key not in OF_WHOLE)]
     return changed(result, answer=answer, notices=notices, tables=tables)

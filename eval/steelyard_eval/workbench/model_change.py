@@ -46,7 +46,8 @@ def compare_models(
     base = sides[0].result
     words = words_of("compare", dataset, str(strategy), options={"--embedder": old})
     words += ["--embedder", new] if words else []
-    about = changed(base.provenance, command=words, baseline=names[0], metrics=[metric], model="", candidates=None)
+    about = changed(base.provenance, command=words, baseline=names[0], metrics=[metric], candidates=None)
+    about = changed(about, model=" and ".join(names))
     result = changed(base, kind="compare", answer=told, provenance=about, rows=rows, decision=None, tables=[])
     values = {name: {metric: side.out_of_fold} for name, side in zip(names, sides, strict=True)}
     return Answered(changed(result, queries=[], entries={}, notices=base.notices), values)

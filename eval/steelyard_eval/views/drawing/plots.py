@@ -117,7 +117,8 @@ def _words(row: Span) -> str:
 def _limits(rows: Sequence[Span], known: Sequence[float], mark: float | None) -> tuple[float, float]:
     """The ends of the axis: all intervals, but for rows so far away that nobody could read the others."""
     middle = median(row.value for row in rows) if mark is None else mark
-    typical = median(abs(row.value - middle) for row in rows)
+    gaps = [gap for row in rows if (gap := abs(row.value - middle))]
+    typical = median(gaps or [0.0])  # rows that differ by nothing say nothing of the scale
     near = [row for row in rows if abs(row.value - middle) <= FAR * typical] or list(rows)
     low, high = _ends(near, known)
     widest = _ends(rows, known)
