@@ -172,6 +172,8 @@ class Runner:
             whole = self._table(every, [configs[i] for i in group])
             table = only(whole, [query.id for query in queries])
             others = only(whole, [query.id for query in nothing]) if nothing else None
+            if self.space and timed:  # what is read of the store once, the first one would pay for all
+                latencies(self.space, configs[group[0]], queries, TIMED)
             for i in bar("timing live search")(group) if self.space and timed else group:
                 one = self._replayed(rows[i], table, others)
                 said = of_configuration(rows[i], table, one.progress, self.dataset, self.setting.model, measure)
