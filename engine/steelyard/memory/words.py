@@ -112,11 +112,6 @@ def by_script(word: str) -> str:
     return "" if word.isascii() else BY_SCRIPT.get(unicodedata.name(word[0], "").partition(" ")[0], "")
 
 
-def ngrams(word: str, size: int) -> list[str]:
-    """The runs of so many letters of a word, or the whole of a shorter one."""
-    return [word[i : i + size] for i in range(max(1, len(word) - size + 1))]
-
-
 def split(text: str, one_letter: bool = False, identifiers: str = "whole", language: str = "") -> list[str]:
     """Split a text into words in small letters.
 
@@ -126,31 +121,34 @@ def split(text: str, one_letter: bool = False, identifiers: str = "whole", langu
     >>> split("The C++ tokens of getUserById", identifiers="both")
     ['the', 'c++', 'tokens', 'of', 'getuserbyid', 'get', 'user', 'by', 'id']
     """
+    found = runs(text, one_letter, identifiers == "whole" and language != "turkish")
+    return [word for run in found for word in within(run, one_letter, identifiers, language)]
+
+
+def runs(text: str, one_letter: bool, small: bool) -> list[str]:
+    """What `within` splits into words, each by itself; in `small` letters where no more is to be told of them."""
     if text.isascii():
-        if identifiers == "whole" and language != "turkish":
-            return _ASCII[one_letter].findall(text.lower())
-        return [w for found in _ASCII[one_letter].findall(text) for w in parts(found, identifiers, language)]
-    pattern, run, letter = _scripts(one_letter)
+        return _ASCII[one_letter].findall(text.lower() if small else text)
     text = _WIDTHS.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
-    text = _VOWEL_POINTS.sub("", unicodedata.normalize("NFC", text))
-    found: list[str] = []
-    for part in (part for word in pattern.findall(text) for part in run.split(word)):
+    return _scripts(one_letter)[0].findall(_VOWEL_POINTS.sub("", unicodedata.normalize("NFC", text)))
+
+
+@lru_cache(200_000)
+def within(found: str, one_letter: bool, identifiers: str, language: str) -> tuple[str, ...]:
+    """The words in a run: pairs of letters where no blanks part words, an identifier, its parts, or both."""
+    _, run, letter = _scripts(one_letter)
+    words: list[str] = []
+    for part in [found] if found.isascii() else run.split(found):
         if run.fullmatch(part):
             letters = letter.findall(part)
-            found += map("".join, pairwise(letters)) if len(letters) > 1 else letters
+            words += map("".join, pairwise(letters)) if len(letters) > 1 else letters
         elif part:
-            found += parts(part, identifiers, language)
-    return found
-
-
-def parts(word: str, identifiers: str, language: str = "") -> list[str]:
-    """A word in small letters: whole, the parts of an identifier, or both."""
-    small = (word.translate(_TURKISH) if language == "turkish" else word).lower().replace("i\u0307", "i")
-    pieces = _PARTS.findall(word) if identifiers != "whole" and word.isascii() else []
-    several = [piece.lower() for piece in pieces if len(piece) > 1]
-    if not several or several == [small]:
-        return [small]
-    return [small, *several] if identifiers == "both" else several
+            small = (part.translate(_TURKISH) if language == "turkish" else part).lower().replace("i\u0307", "i")
+            pieces = _PARTS.findall(part) if identifiers != "whole" and part.isascii() else []
+            several = [piece.lower() for piece in pieces if len(piece) > 1]
+            words += [small] if identifiers == "both" or not several else []
+            words += several if several != [small] or identifiers == "split" else []
+    return tuple(words)
 
 
 def unique_words(text: str) -> list[str]:

@@ -22,6 +22,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import chain, repeat
 from string import Template
 
 from steelyard.memory.words import stop_lists
@@ -73,25 +74,27 @@ def tsvector(text: str) -> TsVector:
     return {lexeme: tuple(places) for lexeme, places in positions.items()}
 
 
-def lexemes(text: str) -> Iterator[tuple[str, int]]:
-    """Iterate over the lexemes of a text in order, each with its position; stop words leave gaps.
+def lexemes(text: str) -> list[tuple[str, int]]:
+    """The lexemes of a text in order, each with its position; stop words leave gaps.
 
-    >>> list(lexemes("cross-validation of it"))
+    >>> lexemes("cross-validation of it")
     [('cross-valid', 1), ('cross', 2), ('valid', 3)]
     """
-    position = 0
-    for chunk, first in chunks(text):
-        for lexeme in _lexemes_of(chunk, first):
-            position += position < MAX_POSITION
-            if lexeme:
-                yield lexeme, position
+    found: list[str] = []
+    for piece in _between_markup(text) if "<" in text else (text,):
+        chunks = piece.split()  # no token contains a blank or markup
+        if chunks and not piece[0].isspace():
+            found += _lexemes_of(chunks.pop(0), True)
+        found += chain.from_iterable(map(_lexemes_of, chunks, repeat(False)))
+    return [(lexeme, min(position, MAX_POSITION)) for position, lexeme in enumerate(found, 1) if lexeme]
 
 
 @lru_cache(maxsize=200_000)
 def _lexemes_of(chunk: str, first: bool) -> tuple[str, ...]:
-    """One lexeme for each word of the chunk, empty for a stop word."""
-    if chunk.isascii() and chunk.isalpha() and len(chunk) <= MAX_BYTES:  # most of them: one plain word
-        return (_lexeme("plain", chunk),)
+    """One lexeme for each word of what stands between blanks, empty for a stop word; see `tokens_of`."""
+    word = chunk[:-1] if chunk[-1] in ",.;:)" else chunk
+    if word.isascii() and word.isalpha() and len(word) <= MAX_BYTES:  # most of them: one plain word
+        return (_lexeme("plain", word),)
     return tuple(_lexeme(*token) for token in tokens_of(chunk, first) if len(token[1].encode()) <= MAX_BYTES)
 
 
@@ -103,15 +106,6 @@ def _lexeme(kind: str, word: str) -> str:
     if word in STOP_WORDS:
         return ""
     return stem(word) if len(word.encode()) <= MAX_STEMMED else word
-
-
-def chunks(text: str) -> Iterator[tuple[str, bool]]:
-    """Split a text at blanks and markup, which no token contains; with each, whether no blank precedes it."""
-    for piece in _between_markup(text) if "<" in text else (text,):
-        first = not piece[:1].isspace()
-        for chunk in piece.split():
-            yield chunk, first
-            first = False
 
 
 def tokens_of(chunk: str, first: bool) -> Iterator[tuple[str, str]]:

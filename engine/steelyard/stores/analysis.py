@@ -1,9 +1,11 @@
 """The analysis of texts: how they become the words that our own retrievers count, as its options say."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
-from steelyard.memory.words import ENGLISH, STEMMERS, by_script, language_of, ngrams, split, stemmer, stop_words
+from steelyard.memory.words import ENGLISH, STEMMERS, by_script, language_of, runs, stemmer, stop_words, within
 from steelyard.node import Node, opt
 
 _STEMS, _WAYS = ("auto", "none", *STEMMERS), ("whole", "both", "split")
@@ -49,18 +51,25 @@ class Analysis(Node):
 
     def _terms(self, text: str, language: str) -> list[str]:
         """What is counted of a text in a language."""
-        found = split(text, self.words == "all", self.identifiers, language)
-        if self.words != "all":
-            stops = stop_words("english" if language == "none" else language)
-            found = [word for word in found if word not in stops and word not in stop_words(by_script(word))]
-        if self.ngrams:
-            return [gram for word in found for gram in ngrams(word, self.ngrams)]
-        if self.stem == "none":
-            return found
-        stem = stemmer(language)
-        if self.stem != "auto" or text.isascii():
-            return list(map(stem, found))
-        return [stemmer(by_script(word) or language)(word) for word in found]
+        found = runs(text, self.words == "all", self.identifiers == "whole" and language != "turkish")
+        return [*chain.from_iterable(map(_reader(self, language), found))]
+
+
+@lru_cache(16)
+def _reader(analysis: Analysis, language: str) -> Callable[[str], tuple[str, ...]]:
+    """What is counted of a run of letters, kept by run: stems, or parts of words, and nothing of stop words."""
+    every, own, stem = analysis.words == "all", "english" if language == "none" else language, analysis.stem
+
+    def read(run: str) -> tuple[str, ...]:
+        words = within(run, every, analysis.identifiers, language)
+        found = [w for w in words if every or (w not in stop_words(own) and w not in stop_words(by_script(w)))]
+        if size := analysis.ngrams:  # a shorter word is one of them
+            return tuple(word[i : i + size] for word in found for i in range(max(1, len(word) - size + 1)))
+        if stem == "none":
+            return tuple(found)
+        return tuple(stemmer((stem == "auto" and by_script(word)) or language)(word) for word in found)
+
+    return lru_cache(200_000)(read)
 
 
 _of_line = lru_cache(2**15)(Analysis._terms)  # some 30 MB

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from moltnet_text import printed
 
-from steelyard.retrievers.english import STOP_WORDS, chunks, stem, tokens_of, tsvector
+from steelyard.retrievers.english import STOP_WORDS, _between_markup, stem, tokens_of, tsvector
 from steelyard.retrievers.tsearch import Not, Phrase, best, flat, has_negation, ranker, websearch
 from steelyard.stores.postings import ScopedPostings
 
@@ -21,7 +21,9 @@ SAID = json.loads(Path(__file__).with_name("tsearch.json").read_text("utf-8"))
 
 
 def words(text):
-    return [token for chunk in chunks(text) for _, token in tokens_of(*chunk)]
+    pieces = ((piece, *each) for piece in _between_markup(text) for each in enumerate(piece.split()))
+    chunks = ((chunk, at == 0 and not piece[0].isspace()) for piece, at, chunk in pieces)
+    return [token for chunk in chunks for _, token in tokens_of(*chunk)]
 
 
 def counted(texts):

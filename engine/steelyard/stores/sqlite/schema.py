@@ -332,8 +332,7 @@ def tokenizing(db: T) -> T:
                 if not OTHER_SCRIPTS.search(word):
                     yield from porter(word.encode(), flags, locale, include_offsets=False)
                 else:
-                    language = by_script(word)
-                    yield stemmer(language)(word) if language else word
+                    yield stemmer(language)(word) if (language := by_script(word)) else word
 
         return tokens
 
