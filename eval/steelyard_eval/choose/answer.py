@@ -17,6 +17,7 @@ from steelyard_eval.choose.few_labels import UnlabelledAdvice
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.common.configurations import written_name
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.dataset import UNNAMED
 from steelyard_eval.export import TARGETS, unsupported, vector_notes
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.recording.next_steps import (
@@ -188,7 +189,10 @@ class ChosenAnswer(Answered):
         keys = {one: other if one == try_path(target) else content for one, config in files.items() if config}
         if target not in files and target.is_file():
             keys[target] = "file_unchanged"
-        lines = [say(Message(key, {"file": str(one)})) for one, key in keys.items()]
+        assumed = None if dataset.system else self.result.provenance.baseline
+        today: dict[str, Fact] = {"assumed": assumed if assumed == UNNAMED else None}
+        today |= {"known": today["assumed"] is None}
+        lines = [say(Message(key, {"file": str(one), **today})) for one, key in keys.items()]
         if (offered := self.attempt or self.config) is not None and self.verdict != "keep":
             written = next(file for file, config in files.items() if config is offered)
             why = {name: unsupported(system, offered) for name, system in TARGETS.items() if not system.complete}

@@ -69,7 +69,7 @@ def saved(session: Session, record: Record) -> Iterator[str]:
 def _to_use(session: Session, found: Record, what: str) -> Iterator[str]:
     """How the data set gets the labels, where it lacks some; nothing for one that keeps them in another form."""
     if labels_file(session.pool.dataset.path) and found["own_labels"] and (found["new_labels"] or found["state"]):
-        yield step_text(what, f"{resume_command()} --apply")
+        yield step_text(what if found["new_labels"] else "to state what was judged", f"{resume_command()} --apply")
 
 
 def _unlabelled(session: Session) -> str:
@@ -97,6 +97,8 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
             f"{MANIFEST} now says which queries were drawn (provenance); the labels of the other "
             f"{counted(others, 'query', 'queries')} stay, and count {count}. {say(Message('draw_stands_for'))}"
         )
+    elif "provenance" in stated and session.random:
+        yield f"{MANIFEST} now says which lists were judged (provenance)"
     elif stated.get("sampled") == "duel":
         yield wrapped(
             f'{MANIFEST} now says "sampled": "duel", because queries that nobody drew have their first labels: by '

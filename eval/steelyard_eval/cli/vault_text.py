@@ -39,7 +39,7 @@ def _hit(hit: Hit, scan: bool) -> str:
         below = fold(f"{about}: {visible(look['snippet'])}", room)
     else:
         breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items())
-        lines = fold(visible(hit.entry.text), room)
+        lines = fold(visible(" ".join(hit.entry.text.split())), room)
         below = [*lines[:3], cut(" ".join(lines[3:5]), room), breakdown]
     score = "     -" if hit.score is None else f"{hit.score:.4f}"
     place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"

@@ -5,12 +5,13 @@ from typing import Any
 from steelyard.base.errors import ConfigError, closest, quote
 from steelyard.systems import SYSTEMS
 from steelyard_eval.common.configurations import lists_alone, split_label
-from steelyard_eval.common.console import step_text, table
+from steelyard_eval.common.console import step_text, table, wrapped
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import Given, read_config
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.next_steps import chosen_for, shell_command
-from steelyard_eval.result.sentences import heading
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Fact, Message
 from steelyard_eval.workbench.workbench import Workbench
 
 LISTED = 10
@@ -69,6 +70,7 @@ def worst(bench: Workbench, named: list[str], limit: int | None, typed: dict[str
         "worst": lost[:LISTED],
         "command": shell_command("explain", data, *(row["id"] for row in lost[:1]), named[0], options=options),
         "reverse": shell_command("explain", data, named[1], options=turned) if turns else None,
+        "left_out": [query.id for query in found.queries if not any(data.qrels[query.id].values())],
     }
 
 
@@ -80,15 +82,17 @@ def listed(document: dict[str, Any], dataset: Dataset) -> str:
     label, against = document["label"], document["against"]
     rows = [{**row, "value": f"{row['value']:.4f}"} for row in document["worst"]]
     columns = {"id": "query", "value": f"{document['metric']} of {label}", "text": "text"}
-    of = heading("with_relevant", {"count": document["queries"]})
-    counts = f"{document['zero'] or 'none'} {of} have the value 0"
+    counts: dict[str, Fact] = {"count": document["queries"], "zero": document["zero"] or None}
+    what = Message("worst_queries", counts)
     if against:
         rows = [{**row, "other": f"{row['other']:.4f}", "change": f"{row['change']:+.4f}"} for row in rows]
         columns = {"id": "query", "value": f"before: {label}", "other": f"after: {against}", "change": "change"}
         columns["text"] = "text"
-        counts = f"{document['metric']} rises on {document['worse'] or 'none'} {of}"
-    first = "; see why the first one is" if rows else ""
-    why = [step_text(f"{counts}{first}", document["command"] if rows else "")]
+        counts |= {"metric": document["metric"], "worse": document["worse"] or None, "no": not document["worse"]}
+        what = Message("worst_changes", {**counts, "some": bool(rows)})
+    why = [step_text(say(what), document["command"] if rows else "")]
+    if document["left_out"]:
+        why.append(wrapped(say(Message("worst_left_out", {"queries": document["left_out"][:LISTED]}))))
     if document["reverse"]:
         why += [step_text(f"it falls on {document['better']}, listed by", document["reverse"])]
     return "\n\n".join([*([table(rows, columns)] if rows else []), "\n".join(why)])

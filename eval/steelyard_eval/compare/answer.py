@@ -92,6 +92,8 @@ def answer(
     if len(tested) > 1:
         place = "best_of" if test.gain.mean == max(one.gain.mean for _, one in tested) else "one_of"
         facts[place] = len(tested)
+    else:
+        facts["single"] = row.label
     if not any(one.wins or one.losses for _, one in tested):
         return Answer("equal", facts)
     if test.verdict == "open" and test.p < ALPHA <= test.p_holm:  # alone it would be told
@@ -101,7 +103,11 @@ def answer(
     wanted = max(0, (test.needed or 0) - queries)
     steps = _steps(test, base, row, (word, words.get(row.label)), dataset, options, wanted, model)
     formula = row.strategy if row.system in (None, "plain") else f"{row.system} with {row.strategy}"
-    if test.verdict == "worse" or row.kind == "lists" or row.strategy == best_one(row.label):
+    if (
+        test.verdict == "worse"
+        or row.kind == "lists"
+        or row.strategy in (best_one(row.label), facts.get("single"))
+    ):
         formula = ""  # nothing speaks for it, or its name says it
     return Answer(test.verdict, facts, because, installed_first(steps), formula)
 

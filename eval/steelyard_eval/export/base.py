@@ -246,7 +246,7 @@ def index_notes(config: SearchConfig, names: Collection[str]) -> list[str]:
     """Notes on what every engine decides by its own index."""
     notes = []
     if (keyword := keyword_of(names)) is not None:
-        notes.append(f"the list of {keyword} is that index's own: its analyzer, fields and BM25 find and order it")
+        notes.append(f"{keyword} is the index's own keyword search: its analyzer, fields and BM25 make that list")
         notes.append(
             f"figures are of Steelyard's own {keyword}; to measure it there: docs/contenders.md, Endpoints"
         )

@@ -269,7 +269,8 @@ class _Reading:
         part = grouped(np.ravel_multi_index((*head[of].T, entry, place), self.axes), weight, acts)
         self.counts = grouped(*(np.concatenate(pair) for pair in zip(self.counts, part, strict=True)))
         self.census.impressions += int(fresh.sum())
-        self.census.acts += int(done.sum())
+        of_list = kind == CODE[EVERYTHING_SHOWN]
+        self.census.acts += int((done & ~of_list).sum()) + len(np.unique(of[of_list]))
         for policy in compress(policies, fresh):
             if policy in self.searches or len(self.searches) < MOST_POLICIES:
                 self.searches[policy] += 1

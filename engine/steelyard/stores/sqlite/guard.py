@@ -217,7 +217,7 @@ def connect(path: str, create: bool) -> GuardedConnection:
     if Path(path).is_dir():
         raise VaultError(
             f"{place} is a folder, and a vault is one file; make one from a data set: "
-            f"steelyard index {shlex.quote(visible(path))} {shlex.quote(visible(path.rstrip('/')))}.db"
+            f"steelyard index {shlex.quote(visible(path))} {shlex.quote(visible(path.rstrip('/')))}-vault.db"
         )
     if not create and not Path(path).is_file():
         make = f"steelyard index DATASET {place}; with --weights FILE it gets the vectors that these search"

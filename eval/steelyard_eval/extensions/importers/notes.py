@@ -163,6 +163,9 @@ def entry_of(note: Note, names: Names) -> Record:
     named = next((text for key in ("title", "name") if (text := note.text_of(key))), "")
     title = ("" if _TEMPLATE.search(named) else named) or heading or note.stem
     kept = {"title"} if named and title != named else set()
+    folder, project = str(PurePosixPath(note.name).parent) if "/" in note.name else "", front.get("project")
+    if not isinstance(project, str):
+        kept, project = kept | {"project"}, ""
     others = {name: value for name, value in front.items() if name not in WORDS["front_matter"] or name in kept}
     described = (*note.texts_of("aliases", "alias"), note.text_of("description"), note.text_of("summary"))
     texts = note.texts_of("tags", "tag")
@@ -177,7 +180,7 @@ def entry_of(note: Note, names: Names) -> Record:
                 "tags": list(dict.fromkeys([*filter(None, tags), *_TAG.findall(note.prose)])),
                 "created_at": first(front, "created", "created_at", "date"),
                 "updated_at": first(front, "updated", "updated_at", "modified"),
-                "project": str(PurePosixPath(note.name).parent) if "/" in note.name else "",
+                "project": project or folder,
                 "uri": note.name,
                 "type": note.text_of("type"),
                 "relations": relations_of(note, names),

@@ -35,6 +35,8 @@ Clock = Callable[[], float]
 MODULES = ("sqlite_systems", "text_systems", "mem0_langgraph", "benchmark", "markdown", "table")
 """In the order in which a source is tried. To add a kind, add an `importer` to one, or name that of a package of
 your own under the entry point `GROUP`."""
+TABLE = "table"
+"""The kind whose columns are named by the user."""
 GROUP = "steelyard.importers"
 WEIGHTS, EXPORT = {"strategy", "retrievers", "schema_version"}, {"strategy", "follows", "target"}
 """Keys of a weights file, and those that an export of one has under `about`."""
@@ -167,6 +169,9 @@ def open_store(source: str | Path) -> Dataset:
 
 
 def _read(importer: Importer, place: ForeignStore, clock: Clock, old: ForeignStore | None = None) -> FolderFiles:
+    ours = importer.read.__module__.startswith(f"{__package__}.") and importer.name != TABLE
+    if ours and (place.options.columns or place.options.sql):
+        raise ConfigError(f"{importer.name} names its fields itself; --map and sql=... are for --kind {TABLE}")
     name = place.path.stem if place.path.is_file() else place.path.name
     about = {
         "name": f"{importer.name} {name}",

@@ -183,7 +183,7 @@ def _answer(record: Record) -> str:
     if duel := record["duel"]:
         few = duel["enough"] - duel["judged"]
         if few > 0:
-            return f"recommend counts the labels after {few} more"
+            return f"label {few} more before recommend uses your labels"
         return f"about {counted(round_up(duel['more']), 'label')} to go"
     if not (drawn := record["drawn"]):
         return f"{counted(record['left'], 'label')} left"
@@ -193,7 +193,7 @@ def _answer(record: Record) -> str:
         rest = f"{about}{counted(round_up(drawn['missing']), 'new query', 'new queries')} to write"
         told += [rest] if drawn["missing"] else []
         more = " and ".join(told)
-        return f"{more}, as recommend asked" if drawn["asked"] else f"{more} until recommend can decide"
+        return f"recommend asked for {more}" if drawn["asked"] else f"{more} until recommend can decide"
     if drawn["verdict"]:
         return f"recommend says {drawn['verdict']}"
     return f"enough labels for {drawn['decides']} to decide by"

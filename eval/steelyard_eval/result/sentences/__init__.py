@@ -81,6 +81,11 @@ def best_one(label: str) -> str:
     return label if len(label) <= MAX_BEST_NAME_CHARS else "the best contender"
 
 
+def other_one(label: str) -> str:
+    """What alone is compared with the baseline, by its name, unless that is long."""
+    return label if len(label) <= MAX_BEST_NAME_CHARS else "the other contender"
+
+
 signed = partial(number, signed=True)
 """A difference in three decimals, with its sign."""
 
@@ -174,6 +179,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "strategy": brief,
     "yours": yours,
     "best_one": best_one,
+    "other_one": other_one,
     "brief": lambda label: cut(label, MAX_BEST_NAME_CHARS),
     **{form: partial(_counted, words) for form, words in _TABLES["shared"]["counts"].items()},
 }
