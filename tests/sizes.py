@@ -15,8 +15,8 @@ LIMITS = {
     "engine": 14_000,
     "engine/extensions": 4_000,
     "engine/testing": 1_100,
-    "eval": 30_791,
-    "eval/extensions": 6_540,
+    "eval": 30_789,
+    "eval/extensions": 6_481,
     "tests": 40_368,
 }
 """Part -> lines at most."""

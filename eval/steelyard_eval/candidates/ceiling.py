@@ -5,8 +5,6 @@ after LightGBM). It says whether a model is worth a project: it is never chosen 
 Its settings were chosen on cacm, cranfield, madial, vaswani, cisi and workshop: docs/tuning.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
