@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
@@ -42,7 +41,7 @@ from steelyard_eval.datasets.labels import RANDOM_SAMPLES, UNKNOWN_SAMPLES
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import mean_interval
 from steelyard_eval.recording.next_steps import describe_config
-from steelyard_eval.recording.provenance import estimate, origin, promised, with_certificate
+from steelyard_eval.recording.provenance import TOOL, estimate, origin, promised, with_certificate
 from steelyard_eval.recording.replay import facts_of, replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
@@ -181,17 +180,16 @@ def _unlabelled(
     if advice.attempt:
         answer = changed(answer, steps=for_target(answer.steps, restriction.target, advice.verdict))
     about = facts_of(dataset, len(dataset.queries) - dataset.set_apart, 0)
-    tool = f"steelyard {__version__}"
     result = Result(
         "recommend",
         answer,
-        Provenance(tool, about, metrics=[METRIC], baseline=label, limit=limit, model=source.model),
+        Provenance(TOOL, about, metrics=[METRIC], baseline=label, limit=limit, model=source.model),
         decision=Decision(advice.verdict, public=True),
         notices=[*notices, *(Message("plain_text", {"text": text}) for text in dataset.notices)],
         tables=tables,
     )
     facts = {"dataset": dataset.name, "dataset_sha256": dataset.sha256, "learned_from": "public collections"}
-    facts |= {"verdict": advice.verdict, "tool": tool, "date": day(now)}
+    facts |= {"verdict": advice.verdict, "tool": TOOL, "date": day(now)}
     attempt = advice.attempt and replace(advice.attempt, provenance=facts)
     return Recommendation(result, config=config, attempt=attempt)
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 
-from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard_eval.candidates.curve import FreeWeights
@@ -25,6 +24,7 @@ from steelyard_eval.datasets.labels import sampling_notice
 from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.measures.paired import difference_interval, mean_intervals, paired
 from steelyard_eval.recording.next_steps import words_of
+from steelyard_eval.recording.provenance import TOOL
 from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query
 from steelyard_eval.result.structs import Decision, Fact, Message, Paired, Provenance, Result, Row, replace
 
@@ -141,7 +141,7 @@ def _provenance(choice: Choice, metric: str) -> Provenance:
     source, dataset = choice.source, choice.source.dataset
     about = facts_of(dataset, len(dataset.queries) - dataset.set_apart, len(choice.queries))
     return Provenance(
-        f"steelyard {__version__}",
+        TOOL,
         about,
         command=_command(choice),
         metrics=list(map(str, choice.measures)),

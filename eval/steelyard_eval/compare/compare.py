@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, collect_errors
 from steelyard.memory.query import Query
@@ -35,7 +34,7 @@ from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.measures.metrics import Measure, evaluate_lists, parse_measures
 from steelyard_eval.measures.paired import mean_intervals, paired
 from steelyard_eval.recording.next_steps import label_step, words_of
-from steelyard_eval.recording.provenance import edited, overlap_notice
+from steelyard_eval.recording.provenance import TOOL, edited, overlap_notice
 from steelyard_eval.recording.replay import (
     facts_of,
     intents_of,
@@ -128,7 +127,7 @@ def compare(
         "compare",
         Answer(""),
         Provenance(
-            f"steelyard {__version__}",
+            TOOL,
             facts_of(dataset, len(chosen), len(queries)),
             command=words_of("compare", dataset, *known, options=options) if len(known) == len(words) else [],
             metrics=list(map(str, measures)),

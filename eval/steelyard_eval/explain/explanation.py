@@ -9,7 +9,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard import __version__
 from steelyard.base.errors import ConfigError, DataError, nearest, quote, visible
 from steelyard.base.fields import format_time
 from steelyard.fusion.plan import Explanation
@@ -25,6 +24,7 @@ from steelyard_eval.explain.text import text
 from steelyard_eval.explain.view import ListView, contributions, list_view_of, view_of
 from steelyard_eval.measures.metrics import evaluate_lists, parse_measures
 from steelyard_eval.recording.next_steps import shell_command
+from steelyard_eval.recording.provenance import TOOL
 from steelyard_eval.recording.replay import described, headline, intents_of
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.views.drawing import plots
@@ -143,7 +143,7 @@ class _Case:
         views = list(zip(["before", "after"] if len(self.views) == 2 else ["only"], self.views, strict=True))
         return {
             "schema_version": SCHEMA_VERSION,
-            "tool": f"steelyard {__version__}",
+            "tool": TOOL,
             "dataset": described(dataset),
             "intents": intents_of(dataset),
             "query": {

@@ -15,7 +15,7 @@ from steelyard.base.files import backup_path, read_bytes, write_texts
 from steelyard_eval.common.process import day
 from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets.manifest import Naming
-from steelyard_eval.gate.baseline import Baseline, BaselineContender, BaselineList, Hashes, tool
+from steelyard_eval.gate.baseline import Baseline, BaselineContender, BaselineList, Hashes
 from steelyard_eval.gate.comparison import BaselineComparison
 from steelyard_eval.gate.lists import ContenderLists, ContenderRef, read_again, read_contenders, run
 from steelyard_eval.gate.result import gated, mismatched
@@ -31,6 +31,7 @@ from steelyard_eval.gate.setup import (
     sources_hash,
 )
 from steelyard_eval.recording.next_steps import settings
+from steelyard_eval.recording.provenance import TOOL
 from steelyard_eval.result.sentences import say
 from steelyard_eval.views.frames import Gating
 
@@ -78,7 +79,7 @@ def update(
     if not accept_worse:
         _refuse_adverse(gate, now, [*rows.values()], differing)
     written = Baseline(
-        tool=tool(),
+        tool=TOOL,
         date=day(gate.now),
         dataset=gate.dataset.name,
         split=gate.split or gate.dataset.report_split or "all",

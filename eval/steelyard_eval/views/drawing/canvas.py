@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from steelyard_eval.common.formatting import clip, columns_of, legible
+from steelyard.base.errors import visible
+from steelyard_eval.common.formatting import clip, columns_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +89,7 @@ def inches(text: str) -> float:
 
 def fitted(text: str, room: float) -> str:
     """A text cut to as many inches, an ellipsis at the cut."""
-    most = columns_of(shown := legible(text))
+    most = columns_of(shown := visible(text))
     while most > 1 and inches(shown) > room:
         most -= 1
         shown = clip(text, most)

@@ -11,7 +11,7 @@ from operator import itemgetter
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.common.formatting import legible
+from steelyard.base.errors import visible
 from steelyard_eval.views.drawing.canvas import (
     AXIS,
     BAD,
@@ -108,8 +108,8 @@ def spans(
 
 def _words(row: Span) -> str:
     """The words that leave room for the whole name: all, the brief ones, else their number."""
-    name = inches(legible(row.label))
-    wide = ((words, inches(legible(words))) for words in (row.words, row.brief) if words)
+    name = inches(visible(row.label))
+    wide = ((words, inches(visible(words))) for words in (row.words, row.brief) if words)
     fits = (words for words, width in wide if width < WORDS and name + width < WIDTH - _APART)
     return next(fits, row.brief.split(" ")[0] or row.words)
 
