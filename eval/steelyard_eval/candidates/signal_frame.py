@@ -20,8 +20,8 @@ from steelyard.retrievers import CANDIDATE_RETRIEVERS, DEPENDENT
 from steelyard.table.signal_table import NO_FACTS, SignalTable
 from steelyard_eval.candidates.families import telling_facts
 from steelyard_eval.candidates.grid import LabelledRecording
-from steelyard_eval.candidates.source import Source
-from steelyard_eval.common.configurations import LIMIT, Setting
+from steelyard_eval.common.configurations import LIMIT
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.replay import replay
@@ -47,7 +47,7 @@ def signal_frame(
 
     searched, scorers = source.lists or sorted(CANDIDATE_RETRIEVERS | DEPENDENT), () if source.lists else SCORERS
     every = ", ".join(f"1*{name}" for name in (*searched, *scorers))
-    setting = Setting(limit, source.model, source.lists)
+    setting = source.setting(limit)
     table = source.record_supplied(queries, setting.strategy(f"weighted_sum({every}, normalize=max)"))
     lists = [name for name in searched if np.isfinite(table.columns.get(name, np.nan)).any()]
     ids, entries = [query.id for query in queries], np.array(table.entries, object)

@@ -26,10 +26,10 @@ from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.choose.answer import ChosenAnswer
-from steelyard_eval.common.configurations import Setting
 from steelyard_eval.common.process import day
-from steelyard_eval.compare.contenders import Contender, Given, read_config, usable
+from steelyard_eval.compare.contenders import Given, read_config
 from steelyard_eval.compare.lists_and_latency import without_floors
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import recall_loss
@@ -98,8 +98,8 @@ def find_floor(
     ``"answerable": false``, where the floor's scale is not known for these lists, or where what the floor reads
     would find candidates that the configuration ranks, too.
     """
-    space, named = Workspace.open(dataset, embedder), read_config(contender)
-    row, _ = usable(space, Contender(named.label, named.config(Setting(None, space.model)), named.kind))
+    space = Workspace.open(dataset, embedder)
+    row, _ = Source.live(space).supplied(read_config(contender), None)
     config, scale = row.config, Floor(0.0, on=FUSED)
     if missing := sorted(set(scale.signals) - set(space.usable(scale.signals))):
         raise ConfigError(f"{scale.on} needs {', '.join(missing)}, which {dataset.called} cannot supply")

@@ -20,7 +20,7 @@ from steelyard_eval.candidates.ceiling import with_ceiling
 from steelyard_eval.candidates.choice_limits import Restriction
 from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.grid import LabelScorer
-from steelyard_eval.candidates.source import Source, read_current, read_only
+from steelyard_eval.candidates.source import read_current, read_only
 from steelyard_eval.choose.answer import ChosenAnswer, advised, for_target
 from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.choice import Choice, Decided, decide
@@ -35,6 +35,7 @@ from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.result import agreement
 from steelyard_eval.compare.score_scales import dead
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import judged, questions
 from steelyard_eval.datasets.labels import RANDOM_SAMPLES, UNKNOWN_SAMPLES

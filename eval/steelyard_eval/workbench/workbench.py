@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from steelyard.memory.query import Query
     from steelyard_eval.candidates.signal_frame import Framed
-    from steelyard_eval.candidates.source import Source
     from steelyard_eval.choose.recommend import Recommendation
     from steelyard_eval.common.configurations import NamedConfig
     from steelyard_eval.compare.contenders import Given, GivenMany
+    from steelyard_eval.compare.source import Source
     from steelyard_eval.datasets import Dataset
     from steelyard_eval.datasets.in_memory import Judged, Rows
     from steelyard_eval.datasets.logs import HeldLog
@@ -205,7 +205,7 @@ class Workbench:
         return signal_frame(self._source(recording), judged(self.dataset, self.dataset.split(split)))
 
     def _source(self, recording: str | Path | None) -> Source:
-        from steelyard_eval.candidates.source import Source
+        from steelyard_eval.compare.source import Source
 
         return Source.live(self.workspace) if recording is None else Source.of_recording(self.dataset, recording)
 
@@ -336,7 +336,7 @@ class Workbench:
         source = self._source(recording)
         lists = source.lists
         used = current or (self.dataset.today if lists is None else f"rrf({', '.join(lists)})")
-        bench = ExplorerData.of(self.dataset, parse_measures([metric])[0], limit, source.space, source.table)
+        bench = ExplorerData.of(source, parse_measures([metric])[0], limit)
         start = None if contender is None else read_config(contender, lists or ())
         return Explorer(Exploration(bench, start, used))
 
@@ -527,16 +527,13 @@ class Workbench:
     ) -> Callable[[str | Query], SearchHits]:
         """Make ready what `search` does for one configuration, for many queries."""
         from steelyard.systems import find_system
-        from steelyard_eval.common.configurations import Setting
-        from steelyard_eval.compare.contenders import Contender, read_config, usable
+        from steelyard_eval.compare.contenders import read_config
         from steelyard_eval.explain.notebook_search import SearchHits
         from steelyard_eval.recording.record import needed
         from steelyard_eval.result.sentences import say
 
         space = self.workspace
-        named = read_config(config)
-        row = Contender(named.label, named.config(Setting(limit, space.model)), named.kind)
-        asked, notices = usable(space, row)
+        asked, notices = self._source(None).supplied(read_config(config), limit)
         space.index_for([find_system(asked.config.name)], space.usable(needed([asked.config])))
         searcher = space.searcher(asked.config)
         known = {

@@ -13,6 +13,7 @@ from steelyard_eval.choose.duel import PLACES, DuelPairs
 from steelyard_eval.common.configurations import NamedConfig
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists_and_latency import Runner
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label.judgment_file import Pair
@@ -79,7 +80,8 @@ def pool_of(
     """
     if not queries:
         raise ConfigError(f"{dataset.called} has no queries; add some to queries.jsonl")
-    made = Runner.of(dataset, contenders, PLACES, None, space).run(contenders, queries, timed=False)
+    source = Source.needed_by(contenders, dataset, space)
+    made = Runner(source, PLACES).run(contenders, queries, timed=False)
     return pooled(dataset, {one.label: one.ranked.lists() for one in made}, queries, seed)
 
 
