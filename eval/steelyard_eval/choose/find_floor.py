@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy.special import bdtr, stdtrit
@@ -41,7 +41,6 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Fact, Message
 
-ChosenT = TypeVar("ChosenT", bound=ChosenAnswer)
 POOL = 100  # how deep a retriever searches that the floor reads and the configuration does not have
 
 
@@ -55,7 +54,9 @@ class FloorResult:
     message: Message  # what the floor promises, or why there is none
 
 
-def floored(result: ChosenT, dataset: Dataset, promises: str, embedder: str = "auto") -> tuple[ChosenT, list[str]]:
+def floored(
+    result: ChosenAnswer, dataset: Dataset, promises: str, embedder: str
+) -> tuple[ChosenAnswer, list[str]]:
     """A result whose `config` and `attempt` have floors that keep these promises, and what they promise."""
     asked = promises_of(promises)
     given = {"config": result.config, "attempt": result.attempt}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -445,17 +445,12 @@ class Workbench:
         """
         from steelyard_eval.gate.gate import check, update
 
-        options = {
-            "budget": budget,
-            "block_slices": block_slices,
-            "split": split,
-            "limit": limit,
-            "tokens": tokens,
-        }
-        gate = self._gate(baseline, **options)
+        bounds = {"budget": budget, "block_slices": block_slices}
+        opened = partial(self._gate, baseline, split=split, limit=limit, tokens=tokens, **bounds)
+        gate = opened()
         if reason and gate.baseline is None:
             update(gate, contenders, reason=reason)
-            gate = self._gate(baseline, **options)
+            gate = opened()
         return self._kept(check(gate, contenders))
 
     def update_baseline(
