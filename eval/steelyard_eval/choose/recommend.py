@@ -8,7 +8,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.result import free_weights, result_of
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
 from steelyard_eval.common.process import day
+from steelyard_eval.common.tabular import Frame
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.result import agreement
@@ -50,10 +50,6 @@ from steelyard_eval.result.structs import Decision, Message, Provenance, Result
 from steelyard_eval.result.structs import replace as changed
 from steelyard_eval.views.frames import board_frame
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 METRICS = ("R@10", "RR@10", "Judged@10")  # shown beside the metric that is decided on
 
 
@@ -63,7 +59,7 @@ class Recommendation(ChosenAnswer):
 
     out_of_fold: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True, compare=False)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Frame:
         """The leaderboard, a row a configuration."""
         return board_frame(self.result)
 

@@ -1,17 +1,21 @@
-"""The base class of what has a table without being a result: it converts to JSON, frames, pages and files."""
-
-from __future__ import annotations
+"""What has a table without being a result: its base class, which converts it to JSON, frames, pages and files."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.extensions import require
 from steelyard.base.files import canonical, write_text
 
 if TYPE_CHECKING:
+    import matplotlib.figure
     import pandas as pd
+
+Frame: TypeAlias = "pd.DataFrame"
+Figure: TypeAlias = "matplotlib.figure.Figure"
+"""Types for annotations, of libraries that load slowly."""
 
 
 class Tabular(ABC):
@@ -22,7 +26,7 @@ class Tabular(ABC):
         """Return the whole result as plain JSON values."""
 
     @abstractmethod
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Frame:
         """Return the result as a table."""
 
     def _repr_html_(self) -> str:
@@ -41,7 +45,14 @@ class Tabular(ABC):
         write_text(path, parquet(self.to_frame()) if tabled else canonical(self.to_json()))
 
 
-def parquet(frame: pd.DataFrame) -> bytes:
+def as_frame(rows: Iterable[dict[str, Any]], columns: list[str] | None = None) -> Frame:
+    """A frame of rows, values by column; of all columns, in their order, where they are named."""
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=columns)
+
+
+def parquet(frame: Frame) -> bytes:
     """A frame as a Parquet file; MachineError without the extra `parquet`."""
     require("parquet", "a Parquet file")
     return frame.to_parquet(None, index=False)
