@@ -71,10 +71,6 @@ class MemoryReader(FolderReader):
         self._files = files
         self._arrays = arrays
 
-    def find(self, name: str, required: bool = True) -> str | None:
-        """Return the name if there is such a file."""
-        return name if name in self._files else None
-
     def has(self, name: str) -> bool:
         """Whether there is such a file."""
         return name in self._files
