@@ -15,7 +15,7 @@ LIMITS = {
     "engine": 14_000,
     "engine/extensions": 4_000,
     "engine/testing": 1_100,
-    "eval": 30_640,
+    "eval": 30_638,
     "eval/extensions": 6_481,
     "tests": 40_370,
 }

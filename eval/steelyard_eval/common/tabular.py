@@ -1,4 +1,4 @@
-"""What has a table without being a result: its base class, which converts it to JSON, frames, pages and files."""
+"""The base class of what has a table, a result or not: it converts to JSON, frames, pages and files."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ Figure: TypeAlias = "matplotlib.figure.Figure"
 
 
 class Tabular(ABC):
-    """What has a table: a check, what a search found, an explanation, the kept runs."""
+    """What has a table: an answer, a check, what a search found, an explanation, the kept runs."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -35,14 +35,25 @@ class Tabular(ABC):
         return page.replace("<td>", '<td dir="auto">')
 
     def save(self, path: str | Path) -> None:
-        """Write the result to this file: `to_frame` as .parquet, else the JSON document.
+        """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
 
-        Raises MachineError for a Parquet file without the extra `parquet`, ConfigError for a .tex.
+        Raises MachineError for a Parquet file without the extra `parquet`, ConfigError for a .tex of what is no
+        comparison and no decision.
         """
-        if Path(path).suffix == ".tex":
-            raise ConfigError("only comparisons and decisions have a LaTeX table; name a .json or .parquet file")
-        tabled = Path(path).suffix == ".parquet"
-        write_text(path, parquet(self.to_frame()) if tabled else canonical(self.to_json()))
+        match Path(path).suffix:
+            case ".tex":
+                write_text(path, self.to_latex())
+            case ".parquet":
+                write_text(path, parquet(self.to_frame()))
+            case _:
+                write_text(path, self._document())
+
+    def to_latex(self) -> str:
+        """Refuse, for all but comparisons and decisions."""
+        raise ConfigError("only comparisons and decisions have a LaTeX table; name a .json or .parquet file")
+
+    def _document(self) -> str:
+        return canonical(self.to_json())
 
 
 def as_frame(rows: Iterable[dict[str, Any]], columns: list[str] | None = None) -> Frame:

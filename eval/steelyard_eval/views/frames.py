@@ -9,8 +9,7 @@ from typing import Any, Self
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, quote, visible
-from steelyard.base.files import write_text
-from steelyard_eval.common.tabular import Figure, Frame, as_frame
+from steelyard_eval.common.tabular import Figure, Frame, Tabular, as_frame
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import say
@@ -21,7 +20,7 @@ Values = Mapping[str, Mapping[str, Floats]]  # label -> metric -> float64[Q]
 
 
 @dataclass(frozen=True, repr=False)
-class Answered:
+class Answered(Tabular):
     """What a job answers; `values` has every metric of every query: label -> metric -> float64[Q]."""
 
     result: Result
@@ -137,24 +136,12 @@ class Answered:
 
         return write(self._under_ceiling, path)
 
-    def save(self, path: str | Path) -> None:
-        """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
-
-        Raises MachineError for a Parquet file without the extra `parquet`.
-        """
-        match Path(path).suffix:
-            case ".tex":
-                write_text(path, self.to_latex())
-            case ".parquet":
-                from steelyard_eval.common.tabular import parquet
-
-                write_text(path, parquet(self.to_frame()))
-            case _:
-                write_text(path, document.render(self.result))
-
     def to_latex(self) -> str:
         """Return the means as papers on retrieval print them: the best bold, marks where the test decided."""
         return latex.render(self.result)
+
+    def _document(self) -> str:
+        return document.render(self.result)
 
     def _measured(self, metric: str | None) -> str:
         """A metric as it is written, by default the primary one; ConfigError for one that has no values here."""
