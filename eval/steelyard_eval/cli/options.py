@@ -177,7 +177,7 @@ def _option(one: inspect.Parameter, job: str, text: str) -> click.Option:
 def _kind(one: inspect.Parameter, job: str) -> click.ParamType[Any]:
     """The words of a Literal, else what `TYPES` says of the name, else the type of the parameter."""
     annotation = str(one.annotation)
-    if annotation.startswith("Literal"):
+    if "Literal[" in annotation:
         return click.Choice(re.findall(r"['\"]([^'\"]+)['\"]", annotation))
     simple = click.INT if "int" in annotation else click.FLOAT if "float" in annotation else click.STRING
     return TYPES.get(f"{job}.{one.name}") or TYPES.get(one.name, simple)
