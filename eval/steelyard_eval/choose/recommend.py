@@ -1,7 +1,5 @@
 """`recommend`: which strategy and which weights, over every family or one strategy, against what is used today."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor

@@ -3,19 +3,20 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ForwardRef
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.extensions import require
 from steelyard.base.files import canonical, write_text
 
 if TYPE_CHECKING:
-    import matplotlib.figure
-    import pandas as pd
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+    from pandas import DataFrame
 
-Frame: TypeAlias = "pd.DataFrame"
-Figure: TypeAlias = "matplotlib.figure.Figure"
-"""Types for annotations, of libraries that load slowly."""
+    Frame = DataFrame
+else:  # names for annotations, of libraries that load slowly
+    Axes, Figure, Frame = map(ForwardRef, ("Axes", "Figure", "DataFrame"))
 
 
 class Tabular(ABC):

@@ -1,7 +1,5 @@
 """Compares configurations on the same queries: contenders to lists to values by query to tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial

@@ -4,8 +4,6 @@ LangChain has `invoke` (and `get_relevant_documents` before), LlamaIndex `retrie
 Nothing of them is imported.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -44,7 +42,7 @@ class Limited(Protocol):
 class Opened(Protocol):
     """A search that runs only while it is asked, as a server of our own starting does."""
 
-    def opened(self, entries: Sequence[Entry]) -> AbstractContextManager[RunningSearch]:
+    def opened(self, entries: Sequence[Entry]) -> AbstractContextManager["RunningSearch"]:
         """Start it, for the corpus whose entries it is to name."""
 
 

@@ -1,7 +1,5 @@
 """Explains one query of a data set, as a record for JSON, frames and notebooks, and as text."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ chunks that were lost, vectors that are empty. It says nothing of quality: such 
 worse than always the same default (docs/evidence/few-labels.md), so no weights are ever chosen by them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Gates contenders against a committed baseline, and writes baselines: where everything in this room starts."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace as with_fields

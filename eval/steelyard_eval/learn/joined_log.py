@@ -1,7 +1,5 @@
 """A log joined to a recording of its data set: what was shown for each query, and what the acts on it say."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

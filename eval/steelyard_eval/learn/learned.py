@@ -1,7 +1,5 @@
 """`learn`: which weights a feedback log and labels suggest, and whether it is enough to change anything."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace as with_fields

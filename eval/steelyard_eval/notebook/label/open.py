@@ -1,7 +1,5 @@
 """Opens a judging session: reads the contenders, pools what they find, and continues what was judged before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from itertools import islice
