@@ -22,6 +22,7 @@ from steelyard_eval.compare.result import categories
 from steelyard_eval.compare.score_scales import dead, merged, of_scales, undated, weightless
 from steelyard_eval.datasets.labels import sampling_notice
 from steelyard_eval.datasets.second_labels import judged_twice
+from steelyard_eval.export.strategy_changes import changes
 from steelyard_eval.measures.paired import difference_interval, mean_intervals, paired
 from steelyard_eval.recording.next_steps import words_of
 from steelyard_eval.recording.provenance import TOOL
@@ -129,8 +130,6 @@ def _beside(decided: Decided, rows: Sequence[Row], decision: Decision) -> Iterat
         yield Message(f"place_{decision.verdict}")
     choice, config = decided.choice, decided.choice.current.config
     if choice.only and config and decided.picked:  # what one strategy that was tuned lost
-        from steelyard_eval.export.strategy_changes import changes
-
         lost = [str(one) for one in changes(config.effective, decided.picked.strategy) if one.dropped]
         yield from [Message("dropped", {"terms": lost})] if lost else []
     if not choice.candidates.complete:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import click
 from click.core import ParameterSource
 
-from steelyard.base.errors import harmless
+from steelyard.base.errors import harmless, nearest, quote
 from steelyard_eval.common.console import isolated
 
 if TYPE_CHECKING:
@@ -225,8 +225,6 @@ def separated(contenders: Sequence[str]) -> list[str]:
 
 def pairs(texts: Sequence[str], option: str, known: Collection[str] = ()) -> dict[str, str]:
     """The NAME=VALUE pairs of an option; BadParameter for what is none, and for a name that is not `known`."""
-    from steelyard.base.errors import nearest, quote
-
     found = {}
     for text in texts:
         name, given, value = (part.strip() for part in text.partition("="))

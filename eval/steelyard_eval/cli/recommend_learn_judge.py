@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from steelyard.base.files import regular_target
 from steelyard_eval.cli.options import (
     Handed,
     bench_of,
@@ -33,8 +34,6 @@ def _choose(dataset: str, only: str | None, *, for_: str = "", **options: Handed
     ----------
     for_: Choose only what this system can express, so that `steelyard export` can write it.
     """
-    from steelyard.base.files import regular_target
-
     written = {name: options.pop(name) for name in ("out", "report", "floor")}
     regular_target(Path(written["out"]))  # before the work, whose result would be lost
     bench = bench_of(dataset, [options["current"], only], options)

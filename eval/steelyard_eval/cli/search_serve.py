@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from steelyard.base.errors import ConfigError, quote, visible
 from steelyard_eval.cli.options import Handed, command, note, pairs, put, tell, wants_json
 
 if TYPE_CHECKING:
@@ -87,7 +88,6 @@ def search(
     steelyard search memory.db "rotate keys" --weights search-weights.json --explain
     steelyard search agent.db team=shared/team.db "rotate keys" --system soleri --set priority.team=0.6
     """
-    from steelyard.base.errors import visible
     from steelyard.base.extensions import extension
     from steelyard.feedback import FeedbackLog
     from steelyard.memory.query import Query
@@ -147,7 +147,6 @@ def search(
 
 def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:
     """Notes on an intent without a strategy, and on a list that is longer than its limit."""
-    from steelyard.base.errors import quote
     from steelyard.finish import Cut
     from steelyard.fusion.layered import LAST
 
@@ -208,7 +207,6 @@ def serve(
     steelyard serve memory.db --mimic echovault --scope project=api
     steelyard serve memory.db --log feedback.jsonl --explore search-weights.try.json --http 8377
     """
-    from steelyard.base.errors import ConfigError
     from steelyard.base.extensions import require
     from steelyard_eval.common import extension
     from steelyard_eval.vaults.arguments import Settings, vault_file

@@ -476,7 +476,7 @@ class Workbench:
         return gate.path
 
     def runs(self) -> Runs:
-        """The kept runs of this data set: a table, `trend(metric)`, `between(before, after)`, and `plot()`.
+        """The kept runs of this data set: a table, `trend(metric)` and `between(before, after)`.
 
         Raises DataError for a file of runs that is damaged.
         """
@@ -589,7 +589,7 @@ class Workbench:
                 logging.getLogger("steelyard").info("%s", say(notice))
             return folders
         names = split_contenders(systems) if isinstance(systems, str) else list(systems)
-        return record_systems(self.dataset, names, Path(out), split, limit, self.embedder, rerank, self.jobs)
+        return record_systems(self.workspace, names, Path(out), split, limit, rerank)
 
 
 def load(
