@@ -15,7 +15,7 @@ LIMITS = {
     "engine": 14_000,
     "engine/extensions": 4_000,
     "engine/testing": 1_100,
-    "eval": 30_551,
+    "eval": 30_522,
     "eval/extensions": 6_481,
     "tests": 40_375,
 }

@@ -9,7 +9,7 @@ promised at all: it depends on how many questions have no answer, which no label
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,11 +86,7 @@ def promises_of(text: str) -> dict[str, float]:
 
 
 def find_floor(
-    dataset: Dataset,
-    contender: Given,
-    promises: Mapping[str, float],
-    embedder: str = "auto",
-    now: Callable[[], float] = time.time,
+    dataset: Dataset, contender: Given, promises: Mapping[str, float], embedder: str = "auto"
 ) -> FloorResult:
     """Find the highest floor on the fused score that keeps its promises on the labelled queries.
 
@@ -125,7 +121,7 @@ def find_floor(
     said = describe_floor(least, claims)
     if least is None or not math.isfinite(least):
         return FloorResult(replace(config, finish=bare.finish), None, claims, said)
-    measured = {"on": str(scale.on), "sure": CONFIDENCE, "claims": claims, "date": day(now)}
+    measured = {"on": str(scale.on), "sure": CONFIDENCE, "claims": claims, "date": day(time.time)}
     measured |= {"model": space.model, "dataset_sha256": dataset.sha256}
     finish = (*bare.finish, replace(scale, least=least))
     final = replace(bare, finish=finish, provenance={**bare.provenance, "floor": measured})

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -71,7 +70,6 @@ def recommend(
     metric: str = "nDCG@10",
     limit: int | None = None,
     embedder: str = "auto",
-    jobs: int | Executor = 1,
     seed: int = 0,
     timed: bool = False,
     recording: str | Path | None = None,
@@ -101,7 +99,7 @@ def recommend(
     measures = parse_measures([metric if tokens is None else f"{named.family}@{tokens}t", *METRICS])
     restriction = Restriction(target, latency, embedding_calls)
     if recording is None:
-        source = Source.live((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(random_only))
+        source = Source.live((workspace or Workspace.open(dataset, embedder)).about(random_only))
     else:
         source = Source.of_recording(random_only(dataset), recording)
     dataset = source.dataset

@@ -1,7 +1,6 @@
 """Compares configurations on the same queries: contenders to lists to values by query to tests."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -53,7 +52,6 @@ def compare(
     split: str | None = None,
     limit: int | None = None,
     embedder: str = "auto",
-    jobs: int | Executor = 1,
     recording: str | Path | None = None,
     runs: str | Path | None = None,
     verify: bool = False,
@@ -93,7 +91,7 @@ def compare(
     if not chosen:
         raise ConfigError(f"{dataset.called}: the split has no queries; add some to queries.jsonl")
     size = limit or max(m.places for m in measures)
-    opened = workspace or partial(Workspace.open, dataset, embedder, jobs=jobs)
+    opened = workspace or partial(Workspace.open, dataset, embedder)
     arena = Runner(source or Source.needed_by(named, dataset, opened), size)
     nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
     made = arena.run(named, queries or chosen, timed, nothing, measures[0].by_places)
