@@ -15,16 +15,16 @@ LIMITS = {
     "engine": 14_000,
     "engine/extensions": 4_000,
     "engine/testing": 1_100,
-    "eval": 30_791,
-    "eval/extensions": 6_540,
-    "tests": 40_368,
+    "eval": 30_505,
+    "eval/extensions": 6_481,
+    "tests": 40_377,
 }
 """Part -> lines at most."""
 ROOTS = {"engine/steelyard/": "engine", "eval/steelyard_eval/": "eval", "tests/": "tests"}
 APART = ("extensions", "testing")
 LONGEST = {"engine": 425, "eval": 300}
 """Lines of a module but the facade."""
-FOLDER = 3_015
+FOLDER = 2_996
 """Lines of a folder of the workbench but its extensions."""
 PINNED, WORDS = 200, 4
 """Texts of so many words in what tests assert or match, at most: wording has one snapshot."""

@@ -9,8 +9,6 @@
 Each name is imported when it is first asked for, so that this import and the command line stay fast.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
 

@@ -20,6 +20,7 @@ from steelyard_eval.choose.public import CONTENDERS as POOL
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.compare.lists_and_latency import Runner
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.recording.workspace import Workspace
@@ -116,7 +117,7 @@ def _current(path, wanted):
 def ran(dataset, queries, embedder):
     named = contenders()
     space = Workspace.open(dataset, "auto" if embedder == "recorded" else embedder)
-    rows = Runner.of(dataset, named, PLACES, None, space).run(named, queries, timed=False)
+    rows = Runner(Source.needed_by(named, dataset, space), PLACES).run(named, queries, timed=False)
     number = {entry.id: at for at, entry in enumerate(dataset.entries)}
     lists = np.full((len(queries), len(rows), PLACES), -1, dtype=np.int32)
     gains = np.zeros(lists.shape, dtype=np.int8)

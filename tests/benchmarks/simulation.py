@@ -16,12 +16,12 @@ from steelyard.base.fields import format_time
 from steelyard.base.files import write_text
 from steelyard.config import policy_of, ranking_of
 from steelyard.feedback import SCHEMA_VERSION, line
-from steelyard_eval.candidates.source import Source, configured
+from steelyard_eval.compare.contenders import read_config
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import load
 from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.searchers import DAY
 from steelyard_eval.measures.metrics import Judgments
-from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 
 CLIENTS = 40
@@ -62,16 +62,16 @@ def simulate_log(
     Each policy, a contender, gets an equal share of the sessions, one after the other. `act` is the kind of every
     act, or `mixed`; `signal` what attracts, the first of the strategy by default; `exploring` as of `simulate`.
     """
-    space = workspace or Workspace.open(dataset)
+    source = Source.live(workspace or Workspace.open(dataset))
     queries = [query for query in dataset.queries if any(dataset.qrels.get(query.id, {}).values())]
-    configs = [configured(given, PLACES, Source.live(space)).config for given in policies]
+    configs = [source.supplied(read_config(given), PLACES)[0].config for given in policies]
     rng = np.random.default_rng(seed)
     parts = np.array_split(np.arange(sessions), len(configs))
     end = max(dataset.as_of, UNDATED)
     times = np.sort(rng.uniform(end - days * DAY, end, sessions))
     lines, clicks = [line({"schema_version": SCHEMA_VERSION, "simulated": True})], 0
     for config, part in zip(configs, parts, strict=True):
-        table = record(space, queries, [config])
+        table = source.record(queries, [config])
         judgments = Judgments.of(dataset.qrels, table.queries, table.entries)
         lists = CandidateLists.of(table, config, queries)
         grades = np.maximum(judgments.grades(lists.pairs.query, lists.pairs.entry), 0).astype(np.float64)

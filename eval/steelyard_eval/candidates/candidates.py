@@ -16,9 +16,9 @@ from steelyard_eval.candidates.grid import Block, Grid, LabelledRecording, Qrels
 from steelyard_eval.candidates.kernel import DEEPEST, Kernel, Singles, composite, parts_for
 from steelyard_eval.candidates.linear_form import forms
 from steelyard_eval.candidates.settings import config_key, simplify_config
-from steelyard_eval.candidates.source import Source
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import Measure, evaluate_lists, known_mean

@@ -5,8 +5,6 @@ after LightGBM). It says whether a model is worth a project: it is never chosen 
 Its settings were chosen on cacm, cranfield, madial, vaswani, cisi and workshop: docs/tuning.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -14,9 +12,9 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.signal_frame import ENTRY, QUERY, signal_frame, values_by_query
-from steelyard_eval.candidates.source import Source
 from steelyard_eval.common.configurations import LIMIT, Setting
 from steelyard_eval.common.console import bar
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.measures.paired import MARGIN, difference_interval, mean_interval

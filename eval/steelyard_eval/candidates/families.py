@@ -26,9 +26,10 @@ from steelyard.systems import SYSTEMS, find_system
 from steelyard.table.signal_table import RERANK, SignalTable
 from steelyard_eval.candidates.grid import LINE
 from steelyard_eval.candidates.settings import of_retrievers, recorded_alike, settings
-from steelyard_eval.candidates.source import Source
+from steelyard_eval.candidates.source import idle
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import GIVEN
 from steelyard_eval.recording.record import index_all
 
@@ -75,7 +76,7 @@ class StartingPoint:
         """Every shape and depth that can be measured, or, if `weights_only`, the settings as they are written."""
         tried = [row.config] if weights_only else settings(row.config)
         if source.space is not None and not weights_only:
-            tried += of_retrievers(row.config, queries, source.idle)
+            tried += of_retrievers(row.config, queries, idle(source.dataset))
         return cls(row.label, row.config, tuple(source.reached(tried)), True, ALONE)
 
     @classmethod
@@ -93,7 +94,7 @@ class StartingPoint:
         ]
         tried = [*settings(bare[0], SETTINGS if wide else SETTINGS_OF_OTHERS), *bare[1:]]
         if wide and source.space is not None:
-            tried += [other for config in bare for other in of_retrievers(config, queries, source.idle)]
+            tried += [other for config in bare for other in of_retrievers(config, queries, idle(source.dataset))]
         return cls(row.label, row.config, tuple(source.reached(tried)), row.kind == "system")
 
     @property
@@ -114,7 +115,7 @@ def starts(
 
     That is the `current` configuration, of a `label`, where there is one and it is none of the others.
     """
-    setting = Setting(limit, source.model, source.lists)
+    setting = source.setting(limit)
     if source.lists is None:
         presets = {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
     else:

@@ -1,14 +1,12 @@
 """A strategy with its weights as an estimator of scikit-learn, for its cross-validation and searches."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import Tags, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from steelyard.base.arrays import Floats, Ints
@@ -20,9 +18,6 @@ from steelyard_eval.candidates.signal_frame import ENTRY, QUERY, recorded, value
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.list_recording import names_list
 from steelyard_eval.measures.metrics import Measure, parse_measures
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
 
 
 class FusionTuner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -4,10 +4,7 @@ The query is a column of X, as in XGBoost's rankers (its `qid`; XGBoost 3, "Lear
 rows when scikit-learn slices X.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,18 +17,16 @@ from steelyard.retrievers import CANDIDATE_RETRIEVERS, DEPENDENT
 from steelyard.table.signal_table import NO_FACTS, SignalTable
 from steelyard_eval.candidates.families import telling_facts
 from steelyard_eval.candidates.grid import LabelledRecording
-from steelyard_eval.candidates.source import Source
-from steelyard_eval.common.configurations import LIMIT, Setting
+from steelyard_eval.common.configurations import LIMIT
+from steelyard_eval.common.tabular import Frame
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.replay import replay
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 QUERY, ENTRY = "query", "entry"
 SCORERS = ("cosine", "tfidf")  # scorers that every system can have
-Framed = tuple["pd.DataFrame", Ints, Indices]
+Framed = tuple[Frame, Ints, Indices]
 
 
 def signal_frame(
@@ -47,7 +42,7 @@ def signal_frame(
 
     searched, scorers = source.lists or sorted(CANDIDATE_RETRIEVERS | DEPENDENT), () if source.lists else SCORERS
     every = ", ".join(f"1*{name}" for name in (*searched, *scorers))
-    setting = Setting(limit, source.model, source.lists)
+    setting = source.setting(limit)
     table = source.record_supplied(queries, setting.strategy(f"weighted_sum({every}, normalize=max)"))
     lists = [name for name in searched if np.isfinite(table.columns.get(name, np.nan)).any()]
     ids, entries = [query.id for query in queries], np.array(table.entries, object)
@@ -75,7 +70,7 @@ def _combined(lists: Sequence[str]) -> list[str]:
 
 
 def recorded(
-    frame: pd.DataFrame,
+    frame: Frame,
     config: SearchConfig,
     grades: Ints | None = None,
     tokens: Mapping[str, int] | None = None,
@@ -116,7 +111,7 @@ def recorded(
 
 
 def values_by_query(
-    frame: pd.DataFrame,
+    frame: Frame,
     grades: Ints,
     config: SearchConfig,
     measure: Measure,

@@ -1,11 +1,8 @@
 """What is chosen among the candidates: what is known of them, the decision, and how it is written."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +14,10 @@ from steelyard_eval.candidates.candidates import CandidateSet, Current
 from steelyard_eval.candidates.choice_limits import NONE, Restriction
 from steelyard_eval.candidates.kernel import DEEPEST
 from steelyard_eval.candidates.settings import round_weights, same_sum
-from steelyard_eval.candidates.source import Only, Source
+from steelyard_eval.candidates.source import Only
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
 from steelyard_eval.choose.differences import ModelLabels, Scored, SecondMeasurement
+from steelyard_eval.choose.duel import PairSelectionState, pairwise_estimate
 from steelyard_eval.choose.few_labels import (
     FewLabelCandidates,
     UnlabelledAdvice,
@@ -30,14 +28,12 @@ from steelyard_eval.choose.few_labels import (
 )
 from steelyard_eval.choose.public import lookup_priors, public_table
 from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, Gates, Ruling, apply_rule, gain_prior_over
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets.dataset import MIN_PAIRS
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.next_steps import describe_config
 from steelyard_eval.result.structs import Blocker, Message
-
-if TYPE_CHECKING:
-    from steelyard_eval.choose.duel import PairSelectionState
 
 
 @dataclass(frozen=True)
@@ -59,10 +55,10 @@ class Choice:
     gates: Gates = ALL_FAMILIES
     only: Only | None = None
     restriction: Restriction = NONE
-    free: Choice | None = None
+    free: "Choice | None" = None
     model: ModelLabels | None = None
 
-    def restricted(self, restriction: Restriction) -> Choice:
+    def restricted(self, restriction: Restriction) -> "Choice":
         """The same among the candidates that may be chosen; ConfigError where none is left."""
         if not restriction:
             return self
@@ -140,8 +136,6 @@ class Choice:
         """Where contenders stand by pairs that were chosen one by one."""
         if self.source.dataset.sampled != "duel" or self.few is None:
             return None
-        from steelyard_eval.choose.duel import pairwise_estimate
-
         configs = dict(zip(self.few.labels, map(self.candidates.grid.config, self.few.rows.tolist()), strict=True))
         lists = {label: self.candidates.replayed(config).ranked.lists() for label, config in configs.items()}
         return pairwise_estimate(lists, self.queries, self.source.dataset, self.source.model)

@@ -27,9 +27,9 @@ from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, record_all
-from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.public import PRIOR_QUERIES, PriorGains
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets.dataset import LOGGED
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure

@@ -34,7 +34,8 @@ _DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
 class DuelPairs:
     """All pairs of a query and an entry among the first places of C lists, in the order of queries, then of ids.
 
-    `query` int64[P] and `entries` are the pairs, `discount` float64[C, P] is as in `PairSelection`.
+    `query` int64[P] and `entries` are the pairs. `discount` float64[C, P] is what the place that a contender gives
+    the entry is worth: ``1 / log2(1 + rank)``, 0 beyond the first ten.
     """
 
     labels: tuple[str, ...]

@@ -9,9 +9,9 @@ promised at all: it depends on how many questions have no answer, which no label
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy.special import bdtr, stdtrit
@@ -26,10 +26,10 @@ from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.choose.answer import ChosenAnswer
-from steelyard_eval.common.configurations import Setting
 from steelyard_eval.common.process import day
-from steelyard_eval.compare.contenders import Contender, Given, read_config, usable
+from steelyard_eval.compare.contenders import Given, read_config
 from steelyard_eval.compare.lists_and_latency import without_floors
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import recall_loss
@@ -41,7 +41,6 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Fact, Message
 
-ChosenT = TypeVar("ChosenT", bound=ChosenAnswer)
 POOL = 100  # how deep a retriever searches that the floor reads and the configuration does not have
 
 
@@ -55,7 +54,9 @@ class FloorResult:
     message: Message  # what the floor promises, or why there is none
 
 
-def floored(result: ChosenT, dataset: Dataset, promises: str, embedder: str = "auto") -> tuple[ChosenT, list[str]]:
+def floored(
+    result: ChosenAnswer, dataset: Dataset, promises: str, embedder: str
+) -> tuple[ChosenAnswer, list[str]]:
     """A result whose `config` and `attempt` have floors that keep these promises, and what they promise."""
     asked = promises_of(promises)
     given = {"config": result.config, "attempt": result.attempt}
@@ -85,11 +86,7 @@ def promises_of(text: str) -> dict[str, float]:
 
 
 def find_floor(
-    dataset: Dataset,
-    contender: Given,
-    promises: Mapping[str, float],
-    embedder: str = "auto",
-    now: Callable[[], float] = time.time,
+    dataset: Dataset, contender: Given, promises: Mapping[str, float], embedder: str = "auto"
 ) -> FloorResult:
     """Find the highest floor on the fused score that keeps its promises on the labelled queries.
 
@@ -98,8 +95,8 @@ def find_floor(
     ``"answerable": false``, where the floor's scale is not known for these lists, or where what the floor reads
     would find candidates that the configuration ranks, too.
     """
-    space, named = Workspace.open(dataset, embedder), read_config(contender)
-    row, _ = usable(space, Contender(named.label, named.config(Setting(None, space.model)), named.kind))
+    space = Workspace.open(dataset, embedder)
+    row, _ = Source.live(space).supplied(read_config(contender), None)
     config, scale = row.config, Floor(0.0, on=FUSED)
     if missing := sorted(set(scale.signals) - set(space.usable(scale.signals))):
         raise ConfigError(f"{scale.on} needs {', '.join(missing)}, which {dataset.called} cannot supply")
@@ -124,7 +121,7 @@ def find_floor(
     said = describe_floor(least, claims)
     if least is None or not math.isfinite(least):
         return FloorResult(replace(config, finish=bare.finish), None, claims, said)
-    measured = {"on": str(scale.on), "sure": CONFIDENCE, "claims": claims, "date": day(now)}
+    measured = {"on": str(scale.on), "sure": CONFIDENCE, "claims": claims, "date": day(time.time)}
     measured |= {"model": space.model, "dataset_sha256": dataset.sha256}
     finish = (*bare.finish, replace(scale, least=least))
     final = replace(bare, finish=finish, provenance={**bare.provenance, "floor": measured})

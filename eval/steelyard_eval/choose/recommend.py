@@ -1,18 +1,13 @@
 """`recommend`: which strategy and which weights, over every family or one strategy, against what is used today."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
@@ -21,7 +16,7 @@ from steelyard_eval.candidates.ceiling import with_ceiling
 from steelyard_eval.candidates.choice_limits import Restriction
 from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.grid import LabelScorer
-from steelyard_eval.candidates.source import Source, read_current, read_only
+from steelyard_eval.candidates.source import read_current, read_only
 from steelyard_eval.choose.answer import ChosenAnswer, advised, for_target
 from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.choice import Choice, Decided, decide
@@ -32,27 +27,25 @@ from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.result import free_weights, result_of
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
 from steelyard_eval.common.process import day
+from steelyard_eval.common.tabular import Frame
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.result import agreement
 from steelyard_eval.compare.score_scales import dead
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import judged, questions
 from steelyard_eval.datasets.labels import RANDOM_SAMPLES, UNKNOWN_SAMPLES
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import mean_interval
 from steelyard_eval.recording.next_steps import describe_config
-from steelyard_eval.recording.provenance import estimate, origin, promised, with_certificate
+from steelyard_eval.recording.provenance import TOOL, estimate, origin, promised, with_certificate
 from steelyard_eval.recording.replay import facts_of, replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Decision, Message, Provenance, Result
 from steelyard_eval.result.structs import replace as changed
 from steelyard_eval.views.frames import board_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 METRICS = ("R@10", "RR@10", "Judged@10")  # shown beside the metric that is decided on
 
@@ -63,7 +56,7 @@ class Recommendation(ChosenAnswer):
 
     out_of_fold: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True, compare=False)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Frame:
         """The leaderboard, a row a configuration."""
         return board_frame(self.result)
 
@@ -77,7 +70,6 @@ def recommend(
     metric: str = "nDCG@10",
     limit: int | None = None,
     embedder: str = "auto",
-    jobs: int | Executor = 1,
     seed: int = 0,
     timed: bool = False,
     recording: str | Path | None = None,
@@ -107,7 +99,7 @@ def recommend(
     measures = parse_measures([metric if tokens is None else f"{named.family}@{tokens}t", *METRICS])
     restriction = Restriction(target, latency, embedding_calls)
     if recording is None:
-        source = Source.live((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(random_only))
+        source = Source.live((workspace or Workspace.open(dataset, embedder)).about(random_only))
     else:
         source = Source.of_recording(random_only(dataset), recording)
     dataset = source.dataset
@@ -181,17 +173,16 @@ def _unlabelled(
     if advice.attempt:
         answer = changed(answer, steps=for_target(answer.steps, restriction.target, advice.verdict))
     about = facts_of(dataset, len(dataset.queries) - dataset.set_apart, 0)
-    tool = f"steelyard {__version__}"
     result = Result(
         "recommend",
         answer,
-        Provenance(tool, about, metrics=[METRIC], baseline=label, limit=limit, model=source.model),
+        Provenance(TOOL, about, metrics=[METRIC], baseline=label, limit=limit, model=source.model),
         decision=Decision(advice.verdict, public=True),
         notices=[*notices, *(Message("plain_text", {"text": text}) for text in dataset.notices)],
         tables=tables,
     )
     facts = {"dataset": dataset.name, "dataset_sha256": dataset.sha256, "learned_from": "public collections"}
-    facts |= {"verdict": advice.verdict, "tool": tool, "date": day(now)}
+    facts |= {"verdict": advice.verdict, "tool": TOOL, "date": day(now)}
     attempt = advice.attempt and replace(advice.attempt, provenance=facts)
     return Recommendation(result, config=config, attempt=attempt)
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 
-from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard_eval.candidates.curve import FreeWeights
@@ -23,8 +22,10 @@ from steelyard_eval.compare.result import categories
 from steelyard_eval.compare.score_scales import dead, merged, of_scales, undated, weightless
 from steelyard_eval.datasets.labels import sampling_notice
 from steelyard_eval.datasets.second_labels import judged_twice
+from steelyard_eval.export.strategy_changes import changes
 from steelyard_eval.measures.paired import difference_interval, mean_intervals, paired
 from steelyard_eval.recording.next_steps import words_of
+from steelyard_eval.recording.provenance import TOOL
 from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query
 from steelyard_eval.result.structs import Decision, Fact, Message, Paired, Provenance, Result, Row, replace
 
@@ -129,8 +130,6 @@ def _beside(decided: Decided, rows: Sequence[Row], decision: Decision) -> Iterat
         yield Message(f"place_{decision.verdict}")
     choice, config = decided.choice, decided.choice.current.config
     if choice.only and config and decided.picked:  # what one strategy that was tuned lost
-        from steelyard_eval.export.strategy_changes import changes
-
         lost = [str(one) for one in changes(config.effective, decided.picked.strategy) if one.dropped]
         yield from [Message("dropped", {"terms": lost})] if lost else []
     if not choice.candidates.complete:
@@ -141,7 +140,7 @@ def _provenance(choice: Choice, metric: str) -> Provenance:
     source, dataset = choice.source, choice.source.dataset
     about = facts_of(dataset, len(dataset.queries) - dataset.set_apart, len(choice.queries))
     return Provenance(
-        f"steelyard {__version__}",
+        TOOL,
         about,
         command=_command(choice),
         metrics=list(map(str, choice.measures)),

@@ -18,6 +18,7 @@ from steelyard_eval.cli.options import (
     standing,
     wants_json,
 )
+from steelyard_eval.common.console import table
 from steelyard_eval.workbench.workbench import Workbench, load
 
 
@@ -197,7 +198,6 @@ def runs(dataset: str, run: int | None = None, other: int | None = None, *, tren
     steelyard runs mine
     steelyard runs mine 5 7
     """
-    from steelyard_eval.common.console import table
     from steelyard_eval.datasets import check as validate
     from steelyard_eval.datasets import load as load_dataset
     from steelyard_eval.recording.history import Runs, describe_comparison

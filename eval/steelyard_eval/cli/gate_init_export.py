@@ -1,18 +1,14 @@
 """The commands that keep what was chosen: gate, init, export."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import click
 
+from steelyard.base.files import write_text
 from steelyard_eval.cli.options import Handed, command, note, put, put_answer, separated, standing
 from steelyard_eval.workbench.workbench import Workbench, load
-
-if TYPE_CHECKING:
-    from steelyard_eval.gate.setup import Gate
 
 
 @command(Workbench.gate, load, leave="contenders queries qrels vectors text_for_embedding jobs")
@@ -59,7 +55,7 @@ def gate(
     steelyard gate mine search-weights.json --strict
     steelyard gate mine --update --reason "the new weights of March"
     """
-    from steelyard_eval.cli.gate_outputs import GateOutputs
+    from steelyard_eval.cli.gate_outputs import GateOutputs, updated
     from steelyard_eval.datasets import load as load_dataset
     from steelyard_eval.gate.gate import check
     from steelyard_eval.gate.setup import Gate
@@ -73,7 +69,7 @@ def gate(
         taken = embedder_of(data, embedder or "auto", named or ())
         own = Gate.of(data, baseline, embedder or (taken if taken != "auto" else None), **options)
         if update:
-            _update(own, named, reason, accept_worse)
+            put(*updated(own, named, reason, accept_worse))
             return
         gating = check(own, named)
         keep(data, gating.result)
@@ -83,18 +79,6 @@ def gate(
         click.echo("warning: inconclusive; this counts as " + ("failed" if strict else "passed"), err=True)
     if code := gating.exit_code(strict):
         sys.exit(code)
-
-
-def _update(own: Gate, named: list[str] | None, reason: str, accept_worse: bool) -> None:
-    from steelyard_eval.common.console import wrapped
-    from steelyard_eval.gate.gate import update
-
-    gating, copy = update(own, named, reason=reason, accept_worse=accept_worse)
-    document: dict[str, Any] = {"files": [str(own.path)], "gate": gating and gating.record}
-    document |= {"replaced": str(copy)} if copy else {}
-    lines = [wrapped(gating.sentence)] if gating else []
-    lines += [f"written: {own.path}", *([f"the baseline before is kept as {copy}"] if copy else [])]
-    put(document, "\n".join(lines))
 
 
 @command(load, leave="queries qrels vectors text_for_embedding jobs intents")
@@ -155,7 +139,6 @@ def export(configuration: str, *, to: str, out: str | None = None) -> None:
     --------
     steelyard export search-weights.json --to elasticsearch
     """
-    from steelyard.base.files import write_text
     from steelyard_eval.common.configurations import Setting, read_configuration
     from steelyard_eval.export import export as run_export
 

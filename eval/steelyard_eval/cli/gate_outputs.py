@@ -11,7 +11,10 @@ import click
 
 from steelyard.base.errors import SteelyardError
 from steelyard.base.files import read_text, regular_target, write_text, write_texts
+from steelyard_eval.common.console import wrapped
 from steelyard_eval.common.process import day
+from steelyard_eval.gate.gate import update
+from steelyard_eval.gate.setup import Gate
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import Result
 from steelyard_eval.views import gate_formats
@@ -72,3 +75,13 @@ class GateOutputs:
 
 def _write(faces: Mapping[str | None, str]) -> None:
     write_texts({Path(path): text for path, text in faces.items() if path is not None})
+
+
+def updated(gate: Gate, named: list[str] | None, reason: str, accept_worse: bool) -> tuple[dict[str, object], str]:
+    """Write the baseline anew, as a document and as text."""
+    gating, copy = update(gate, named, reason=reason, accept_worse=accept_worse)
+    document: dict[str, object] = {"files": [str(gate.path)], "gate": gating and gating.record}
+    document |= {"replaced": str(copy)} if copy else {}
+    lines = [wrapped(gating.sentence)] if gating else []
+    lines += [f"written: {gate.path}", *([f"the baseline before is kept as {copy}"] if copy else [])]
+    return document, "\n".join(lines)

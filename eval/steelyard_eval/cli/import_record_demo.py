@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from steelyard.base.errors import ConfigError
 from steelyard_eval.cli.options import Handed, bench_of, command, note, pairs, put
 from steelyard_eval.common import SYSTEMS, extension
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.workbench.workbench import Workbench, load
 
 if TYPE_CHECKING:
@@ -81,8 +83,6 @@ def import_(
 
 
 def _tell(done: Import) -> None:
-    from steelyard_eval.common.formatting import counted
-
     for text in done.notes:
         note(text)
     ones = {"entries": "entry", "queries": "query"}
@@ -108,7 +108,6 @@ def _list() -> None:
 
 def _weights(source: str) -> SearchConfig | None:
     """The configuration in system-spec-kit's own weights file; None for any other source."""
-    from steelyard.base.errors import ConfigError
     from steelyard.base.extensions import extension as extension_of_engine
     from steelyard.config import is_foreign, read_json
 

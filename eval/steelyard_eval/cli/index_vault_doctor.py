@@ -9,6 +9,7 @@ from typing import Literal
 
 import click
 
+from steelyard.base.errors import MachineError
 from steelyard_eval.cli.options import Handed, command, note, pairs, put
 from steelyard_eval.cli.search_serve import narrowed, ranked_by
 
@@ -210,7 +211,6 @@ def doctor(vault: tuple[str, ...] = ()) -> None:
     --------
     steelyard doctor memory.db
     """
-    from steelyard.base.errors import MachineError
     from steelyard_eval.cli.diagnosis import diagnose
 
     diagnosis = diagnose(vault)

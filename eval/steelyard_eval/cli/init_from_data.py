@@ -3,8 +3,6 @@
 What can be found out is: where the data set is, its name and clock, what is used today. Files that exist are kept.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Mapping

@@ -26,6 +26,7 @@ from steelyard_eval.cli.index_vault_doctor import doctor, index, vault
 from steelyard_eval.cli.options import LOGGER, tell
 from steelyard_eval.cli.recommend_learn_judge import judge, learn, recommend, tune
 from steelyard_eval.cli.search_serve import search, serve
+from steelyard_eval.common import process
 from steelyard_eval.common.console import folded, with_colours
 from steelyard_eval.common.process import INTERRUPTED, checked_source_date, was_interrupted
 
@@ -183,8 +184,6 @@ class _Main(click.Group):
 
 
 def _bound(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    from steelyard_eval.common import process
-
     if ctx.resilient_parsing:
         return
     try:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import click
 from click.core import ParameterSource
 
-from steelyard.base.errors import harmless
+from steelyard.base.errors import harmless, nearest, quote
 from steelyard_eval.common.console import isolated
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _option(one: inspect.Parameter, job: str, text: str) -> click.Option:
 def _kind(one: inspect.Parameter, job: str) -> click.ParamType[Any]:
     """The words of a Literal, else what `TYPES` says of the name, else the type of the parameter."""
     annotation = str(one.annotation)
-    if annotation.startswith("Literal"):
+    if "Literal[" in annotation:
         return click.Choice(re.findall(r"['\"]([^'\"]+)['\"]", annotation))
     simple = click.INT if "int" in annotation else click.FLOAT if "float" in annotation else click.STRING
     return TYPES.get(f"{job}.{one.name}") or TYPES.get(one.name, simple)
@@ -225,8 +225,6 @@ def separated(contenders: Sequence[str]) -> list[str]:
 
 def pairs(texts: Sequence[str], option: str, known: Collection[str] = ()) -> dict[str, str]:
     """The NAME=VALUE pairs of an option; BadParameter for what is none, and for a name that is not `known`."""
-    from steelyard.base.errors import nearest, quote
-
     found = {}
     for text in texts:
         name, given, value = (part.strip() for part in text.partition("="))

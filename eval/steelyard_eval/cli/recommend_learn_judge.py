@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from steelyard.base.files import regular_target
 from steelyard_eval.cli.options import (
     Handed,
     bench_of,
@@ -22,44 +23,44 @@ from steelyard_eval.common import extension
 from steelyard_eval.workbench.workbench import Workbench, load
 
 if TYPE_CHECKING:
-    from steelyard_eval.choose.find_floor import ChosenT
+    from steelyard_eval.choose.answer import ChosenAnswer
     from steelyard_eval.datasets.logs import HeldLog
 
 
-def _floored(result: ChosenT, bench: Workbench, floor: str | None) -> tuple[ChosenT, list[str]]:
-    """A result with the floors that were asked for, and what they promise."""
-    if floor is None:
-        return result, []
-    from steelyard_eval.choose.find_floor import floored
+def _choose(dataset: str, only: str | None, *, for_: str = "", **options: Handed) -> None:
+    """Recommend, over all families or `only` one strategy.
 
-    return floored(result, bench.dataset, floor, bench.embedder)
+    Parameters
+    ----------
+    for_: Choose only what this system can express, so that `steelyard export` can write it.
+    """
+    written = {name: options.pop(name) for name in ("out", "report", "floor")}
+    regular_target(Path(written["out"]))  # before the work, whose result would be lost
+    bench = bench_of(dataset, [options["current"], only], options)
+    _finish(bench.recommend(only=only, target=for_, **options), bench, **written)
 
 
-def _choose(
-    dataset: str,
-    only: str | None,
+def _finish(
+    answer: ChosenAnswer,
+    bench: Workbench,
     *,
     out: str = "search-weights.json",
-    for_: str = "",
     report: str | None = None,
     floor: str | None = None,
-    **options: Handed,
 ) -> None:
-    """Recommend, over all families or `only` one strategy; write the weights, print the answer.
+    """Write the weights, with the floors that were asked for, and print the answer.
 
     Parameters
     ----------
     out: Weights file to write.
-    for_: Choose only what this system can express, so that `steelyard export` can write it.
     report: Write the report as HTML, Markdown and JSON to this folder.
     floor: Also find a score threshold that keeps this promise: lost=10%, false=5%, or both.
     """
-    from steelyard.base.files import regular_target
+    floors: list[str] = []
+    if floor is not None:
+        from steelyard_eval.choose.find_floor import floored
 
-    regular_target(Path(out))  # before the work, whose result would be lost
-    bench = bench_of(dataset, [options["current"], only], options)
-    answer = bench.recommend(only=only, target=for_, **options)
-    answer, floors = _floored(answer, bench, floor)
+        answer, floors = floored(answer, bench.dataset, floor, bench.embedder)
     answer, files = answer.saved(out, bench.dataset)
     files += [str(path) for path in (answer.report(report) if report else [])]
     put_answer(answer, *floors, *files)
@@ -70,7 +71,7 @@ def _choose(
 _LEFT = "only timed target queries qrels vectors text_for_embedding"
 
 
-@command(_choose, Workbench.recommend, load, leave=f"weights_only {_LEFT}")
+@command(_finish, _choose, Workbench.recommend, load, leave=f"weights_only {_LEFT}")
 @standing
 def recommend(dataset: str, **options: Handed) -> None:
     """Recommend a strategy and weights, and say why.
@@ -90,7 +91,7 @@ def recommend(dataset: str, **options: Handed) -> None:
     _choose(dataset, None, **options)
 
 
-@command(_choose, Workbench.recommend, load, leave=f"tokens {_LEFT}")
+@command(_finish, _choose, Workbench.recommend, load, leave=f"tokens {_LEFT}")
 @standing
 def tune(dataset: str, strategy: str, **options: Handed) -> None:
     """Tune the settings and weights of one strategy.
@@ -106,7 +107,7 @@ def tune(dataset: str, strategy: str, **options: Handed) -> None:
     _choose(dataset, strategy, **options)
 
 
-@command(Workbench.learn, load, leave="source queries qrels vectors text_for_embedding jobs")
+@command(Workbench.learn, load, _finish, leave="report source queries qrels vectors text_for_embedding jobs")
 @standing
 def learn(
     dataset: str,
@@ -114,8 +115,6 @@ def learn(
     from_: str = "",
     dry_run: bool = False,
     rule: Literal["labels", "adaptive"] = "labels",
-    out: str = "search-weights.json",
-    floor: str | None = None,
     feedback: str | None = None,
     keep_queries: bool = False,
     **options: Handed,
@@ -134,8 +133,6 @@ def learn(
     from_: Make the log from KIND or KIND:PATH. KIND is transcripts, otel, openinference or ubi. PATH is a file or
         folder (default: where that program keeps it).
     dry_run: With --from, print what would be written, and write nothing.
-    out: Weights file to write.
-    floor: Also find a score threshold that keeps this promise: lost=10%, false=5%, or both.
 
     Examples
     --------
@@ -155,10 +152,8 @@ def learn(
         note(str(use))
     elif dry_run or keep_queries:
         raise click.UsageError("--dry-run and --keep-queries need --from KIND[:PATH]; add it")
-    result = bench.learn(log, rule=rule, **options)
-    result, floors = _floored(result, bench, floor)
-    result, files = result.saved(out, bench.dataset)
-    put_answer(result, *floors, *files)
+    written = {name: options.pop(name) for name in ("out", "floor")}
+    _finish(bench.learn(log, rule=rule, **options), bench, **written)
 
 
 @command(Workbench.judge, load, leave="contenders queries qrels vectors text_for_embedding jobs intents")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from steelyard.base.errors import ConfigError, visible
 from steelyard_eval.cli.options import Handed, command, note, pairs, put, tell, wants_json
 
 if TYPE_CHECKING:
-    from steelyard.live.search import Searcher
-    from steelyard.results import SearchResult
     from steelyard_eval.vaults.read import RankedBy
 
 DEFAULT = "echovault"
@@ -87,11 +85,10 @@ def search(
     steelyard search memory.db "rotate keys" --weights search-weights.json --explain
     steelyard search agent.db team=shared/team.db "rotate keys" --system soleri --set priority.team=0.6
     """
-    from steelyard.base.errors import visible
     from steelyard.base.extensions import extension
     from steelyard.feedback import FeedbackLog
     from steelyard.memory.query import Query
-    from steelyard_eval.cli.vault_text import hits
+    from steelyard_eval.cli.vault_text import hits, search_notes
     from steelyard_eval.vaults.arguments import Settings, parse_filters, vault_file
     from steelyard_eval.vaults.read import open_searcher
 
@@ -114,7 +111,7 @@ def search(
         if own.direct and showing.rows is not None:
             shown = showing.rows(result, own.content)
         trees = [result.explain(hit) for hit in result.hits] if explain else []
-        notes = [*result.notes, *_search_notes(searcher, result, intent)]
+        notes = [*result.notes, *search_notes(searcher, result, intent)]
         if not (options["system"] or options["weights"] or options["strategy"]):
             notes.append(f"ranked by {DEFAULT}, the default; name --weights or --system for another ranking")
         document: dict[str, Any] = {"system": searcher.config.name, "strategy": str(result.strategy)}
@@ -143,29 +140,6 @@ def search(
             f"\n\n{visible(hit.entry.id)}\n{tree}" for hit, tree in zip(result.hits, trees, strict=True)
         )
     put(document, text)
-
-
-def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:
-    """Notes on an intent without a strategy, and on a list that is longer than its limit."""
-    from steelyard.base.errors import quote
-    from steelyard.finish import Cut
-    from steelyard.fusion.layered import LAST
-
-    config = searcher.config
-    progress = result.progress
-    if result.emptied:
-        yield f"nothing found: {result.emptied}"
-    elif progress is not None and progress.answered[0] and progress.step[0] == LAST:
-        yield "no abstract reaches any step of the ladder, so all details were searched"
-    if intent and intent not in config.intents:
-        has = f"only for {', '.join(sorted(config.intents))}" if config.intents else "for no intent at all"
-        yield f"{config.name} has another strategy {has}, so the default answered for {quote(intent)}"
-    guard = next((stage for stage in config.finish if isinstance(stage, Cut) and stage.all_below), None)
-    if guard is not None and len(result.hits) > config.limit:
-        yield (
-            f"{len(result.hits)} hits, not {config.limit}: {config.name} keeps a list whole when it has fewer "
-            f"than {guard.all_below} candidates and the limit would drop more than half of them ({guard})"
-        )
 
 
 @command(ranked_by, narrowed, leave="strategy default filter_")
@@ -208,7 +182,6 @@ def serve(
     steelyard serve memory.db --mimic echovault --scope project=api
     steelyard serve memory.db --log feedback.jsonl --explore search-weights.try.json --http 8377
     """
-    from steelyard.base.errors import ConfigError
     from steelyard.base.extensions import require
     from steelyard_eval.common import extension
     from steelyard_eval.vaults.arguments import Settings, vault_file

@@ -7,7 +7,11 @@ from steelyard.base.errors import ConfigError, quote, visible
 from steelyard.base.fields import format_time
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import indexing_kind
+from steelyard.finish import Cut
+from steelyard.fusion.layered import LAST
+from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Hit
+from steelyard.results import SearchResult
 from steelyard.systems.base import scan_result
 from steelyard_eval.common.console import cut, fold, table, width, with_colours, wrapped
 from steelyard_eval.common.formatting import columns_of
@@ -45,6 +49,25 @@ def _hit(hit: Hit, scan: bool) -> str:
     place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
     head = f"{with_colours(place)}  {cut(visible(hit.entry.title), width() - columns_of(place) - 2)}".rstrip()
     return "\n".join([head, *(" " * INDENT + line for line in below if line)])
+
+
+def search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:
+    """Notes on an intent without a strategy, and on a list that is longer than its limit."""
+    config = searcher.config
+    progress = result.progress
+    if result.emptied:
+        yield f"nothing found: {result.emptied}"
+    elif progress is not None and progress.answered[0] and progress.step[0] == LAST:
+        yield "no abstract reaches any step of the ladder, so all details were searched"
+    if intent and intent not in config.intents:
+        has = f"only for {', '.join(sorted(config.intents))}" if config.intents else "for no intent at all"
+        yield f"{config.name} has another strategy {has}, so the default answered for {quote(intent)}"
+    guard = next((stage for stage in config.finish if isinstance(stage, Cut) and stage.all_below), None)
+    if guard is not None and len(result.hits) > config.limit:
+        yield (
+            f"{len(result.hits)} hits, not {config.limit}: {config.name} keeps a list whole when it has fewer "
+            f"than {guard.all_below} candidates and the limit would drop more than half of them ({guard})"
+        )
 
 
 def searched_by(weights: str) -> str | None:

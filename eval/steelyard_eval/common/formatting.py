@@ -29,22 +29,13 @@ _IN_TEX = {
 }  # fmt: skip
 
 
-def legible(text: str) -> str:
-    r"""Text for a page, with every control, direction and invisible character written as its escape.
-
-    >>> print(legible("red \x1b[31m, one\ntwo"))
-    red \x1b[31m, one\ntwo
-    """
-    return visible(text)
-
-
 def markdown(text: str) -> str:
     r"""Text as Markdown that shows it: one line, no markup, no HTML, fit for a table cell.
 
     >>> print(markdown("a|b <i> *c* nDCG@10 [0.1, 0.2] min_results"))
     a\|b &lt;i&gt; \*c\* nDCG@10 [0.1, 0.2] min_results
     """
-    escaped = legible(text).strip()
+    escaped = visible(text).strip()
     for pattern, replacement in _MARKDOWN:
         escaped = pattern.sub(replacement, escaped)
     # After the backslashes: an entity holds nothing that they escape.
@@ -54,7 +45,7 @@ def markdown(text: str) -> str:
 
 def markdown_code(text: str) -> str:
     """Text as a code span; plain text where a character in it could end the span, or means something in one."""
-    shown = legible(text)
+    shown = visible(text)
     return markdown(text) if _CODE_BREAKS.search(shown) else f"`{shown}`"
 
 
@@ -64,7 +55,7 @@ def verbatim(text: str) -> str:
     >>> print(verbatim("<i> *c* ``d` "))
     ``` <i> *c* ``d` ```
     """
-    shown = legible(text).strip()
+    shown = visible(text).strip()
     marks = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
     pad = " " if "`" in shown else ""
     return f"{marks}{pad}{shown}{pad}{marks}"
@@ -76,7 +67,7 @@ def tex(text: str) -> str:
     >>> print(tex("0.3*bm25 & min_results"))
     0.3*bm25 \& min\_results
     """
-    return "".join(_IN_TEX.get(character, character) for character in legible(text))
+    return "".join(_IN_TEX.get(character, character) for character in visible(text))
 
 
 def columns_of(text: str) -> int:
@@ -103,7 +94,7 @@ def clip(text: str, columns: int) -> str:
     >>> clip("weighted_sum", 9)
     'weighted…'
     """
-    shown = legible(text)
+    shown = visible(text)
     return shown if columns_of(shown) <= columns else f"{start_of(shown, columns - 1)}…"
 
 
@@ -182,5 +173,5 @@ def spans(numbers: Sequence[int]) -> list[str]:
 
 def breakable(text: str) -> Markup:
     """Text as HTML that lines may break after the marks of a strategy, not just anywhere."""
-    escaped = str(escape(legible(text)))  # as str: Markup would escape what is put in
+    escaped = str(escape(visible(text)))  # as str: Markup would escape what is put in
     return Markup(re.sub(r"(?<! )[(]|,(?!\d)|[=:*]", r"\g<0><wbr>", escaped))  # noqa: S704 -- the marks stand in no entity

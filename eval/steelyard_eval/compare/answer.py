@@ -155,16 +155,16 @@ def of_lists(
     timed: bool,
 ) -> Iterator[Message]:
     """On the data and on how the contenders ran; `judged` are the queries whose labels are used."""
-    yield from (Message("plain_text", {"text": text}) for text in arena.dataset.notices)
+    yield from (Message("plain_text", {"text": text}) for text in arena.source.dataset.notices)
     yield from (said for one in made for said in one.notices)
     for one in made:
         if judged and isinstance(one.contender, Contender):
-            yield from overlap_notice(one.label, one.contender.config, arena.dataset, judged)
+            yield from overlap_notice(one.label, one.contender.config, arena.source.dataset, judged)
     if counts := [f"{one.label} {one.empty}" for one in made if one.empty]:
         yield Message("empty", {"queries": len(made[0].ranked.queries), "counts": counts})
     if cut := [str(measure) for measure in measures if (measure.cutoff or 0) > limit]:
         yield Message("shallow", {"limit": limit, "metrics": cut})
-    yield from held({one.label: one.ranked for one in made}, measures, arena.dataset, limit)
+    yield from held({one.label: one.ranked for one in made}, measures, arena.source.dataset, limit)
     yield from arena.notices(made, timed)
 
 

@@ -1,14 +1,10 @@
 """Compares configurations on the same queries: contenders to lists to values by query to tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 from typing import cast
 
-from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, collect_errors
 from steelyard.memory.query import Query
@@ -30,33 +26,25 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists_and_latency import Made, Runner, ties
 from steelyard_eval.compare.result import agreement, categories, layers_of, silences, stale_lists
 from steelyard_eval.compare.score_scales import merged
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.measures.metrics import Measure, evaluate_lists, parse_measures
 from steelyard_eval.measures.paired import mean_intervals, paired
 from steelyard_eval.recording.next_steps import label_step, words_of
-from steelyard_eval.recording.provenance import edited, overlap_notice
-from steelyard_eval.recording.replay import (
-    facts_of,
-    intents_of,
-    open_recording,
-    ordered,
-    recorded_lists,
-    rows_by_query,
-)
+from steelyard_eval.recording.provenance import TOOL, edited, overlap_notice
+from steelyard_eval.recording.replay import facts_of, ordered, rows_by_query
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Answer, Fact, Provenance, Result, replace
 from steelyard_eval.views.frames import Answered
 
 METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
-Source = Dataset | str | Path
-"""A data set, or the folder it is in."""
 Values = Mapping[str, Mapping[str, Floats]]
 """Label -> metric -> float64[Q]."""
 
 
 def compare(
-    source: Source,
+    data: Dataset | str | Path,
     contenders: GivenMany | None = None,
     *,
     baseline: Given | None = None,
@@ -64,7 +52,6 @@ def compare(
     split: str | None = None,
     limit: int | None = None,
     embedder: str = "auto",
-    jobs: int | Executor = 1,
     recording: str | Path | None = None,
     runs: str | Path | None = None,
     verify: bool = False,
@@ -84,9 +71,9 @@ def compare(
     Raises ConfigError or DataError for contenders that cannot be read, with all such faults at once, and for an
     unusable answer of an endpoint.
     """
-    dataset = as_dataset(source)
-    table = None if recording is None else open_recording(Path(recording), dataset)
-    lists = recorded_lists(table)
+    dataset = as_dataset(data)
+    source = None if recording is None else Source.of_recording(dataset, recording)
+    lists = source.lists if source else None
     names = split_contenders(metrics) if isinstance(metrics, str) else metrics
     readers = read_all(usual(lists) if contenders is None else contenders, lists or ())
     parsed = collect_errors(partial(parse_measures, names), partial(distinct, readers))
@@ -104,9 +91,8 @@ def compare(
     if not chosen:
         raise ConfigError(f"{dataset.called}: the split has no queries; add some to queries.jsonl")
     size = limit or max(m.places for m in measures)
-    arena = Runner.of(
-        dataset, named, size, table, workspace or partial(Workspace.open, dataset, embedder, jobs=jobs)
-    )
+    opened = workspace or partial(Workspace.open, dataset, embedder)
+    arena = Runner(source or Source.needed_by(named, dataset, opened), size)
     nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
     made = arena.run(named, queries or chosen, timed, nothing, measures[0].by_places)
     values: dict[str, dict[str, Floats]] = {}
@@ -120,7 +106,7 @@ def compare(
         checked = verified(made, dataset, queries, values, measures, size, runs, verify)
     words = {one.label: one.word for one in named}
     known = [word for word in words.values() if word is not None]
-    searched = arena.space.options if arena.space else {"--recording": recording}
+    source, searched = arena.source, arena.source.options
     options: dict[str, object] = {"--metrics": ",".join(names), "--current": base, "--split": split}
     options |= {"--limit": limit, **searched, "--seed": seed or None}
     told, age = buried(one.age for one in made if one.age)
@@ -128,7 +114,7 @@ def compare(
         "compare",
         Answer(""),
         Provenance(
-            f"steelyard {__version__}",
+            TOOL,
             facts_of(dataset, len(chosen), len(queries)),
             command=words_of("compare", dataset, *known, options=options) if len(known) == len(words) else [],
             metrics=list(map(str, measures)),
@@ -136,10 +122,10 @@ def compare(
             baseline=base,
             split=split or dataset.report_split or "all",
             limit=size,
-            model=arena.setting.model,
-            recipe=arena.recipe,
-            intents=intents_of(dataset, arena.table) or "",
-            ties=ties((one.kind for one in named), arena.setting.lists is not None),
+            model=source.model,
+            recipe=source.recipe,
+            intents=source.intents or "",
+            ties=ties((one.kind for one in named), source.lists is not None),
             seed=seed,
         ),
         rows=[one.row() for one in made],
@@ -163,7 +149,7 @@ def compare(
         notices = list(merged(result.notices))
         return Answered(replace(result, answer=said, notices=notices, tables=[agreed, *result.tables]))
     result = _measured(result, dataset, made, queries, values, seed)
-    used, model = baseline is not None or base == today, arena.setting.model
+    used, model = baseline is not None or base == today, source.model
     said = answer(
         result.rows, base, result.metric, dataset, words, searched, used=used, queries=len(queries), model=model
     )

@@ -5,13 +5,11 @@ A contender is a configuration (`steelyard_eval.common.configurations`), a TREC 
 Python, a transformer of PyTerrier, or a run of ranx; ``label=`` may precede any of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from steelyard.base.errors import ConfigError, collect_errors, nearest, quote
 from steelyard.base.extensions import installing, missing_modules
@@ -29,24 +27,21 @@ from steelyard_eval.common.configurations import (
     split_contenders,
     split_label,
 )
+from steelyard_eval.common.tabular import Frame
+from steelyard_eval.compare import python_searches as objects
 from steelyard_eval.compare.list_contenders import ListContender, is_run, of_run
 from steelyard_eval.datasets.manifest import EMBEDDERS
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Fact, Message
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from steelyard_eval.compare import python_searches as objects
-
 Given: TypeAlias = (
-    "str | Path | SearchConfig | objects.Search | objects.AtAddress | NamedConfig | ListContender | pd.DataFrame "
-    "| objects.Transformer | objects.HasScores | objects.Invoked | objects.Retrieving "
-    "| Mapping[str, Mapping[str, float] | Sequence[str]]"
-)
+    str | Path | SearchConfig | objects.Search | objects.AtAddress | NamedConfig | ListContender | Frame
+    | objects.Transformer | objects.HasScores | objects.Invoked | objects.Retrieving
+    | Mapping[str, Mapping[str, float] | Sequence[str]]
+)  # fmt: skip
 """One contender, as it may be written."""
-GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
+GivenMany: TypeAlias = Given | Sequence[Given] | Mapping[str, Given]
 """Several contenders: a string separated by commas, a list of strings and others, or a mapping from labels."""
 
 

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,19 +16,20 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.common.configurations import NamedConfig, Setting
+from steelyard_eval.common.configurations import NamedConfig
 from steelyard_eval.common.console import bar
 from steelyard_eval.compare.buried import AgeEffect
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.score_scales import ProgressSummary, of_configuration, summary_of, undated
-from steelyard_eval.datasets import CLASSIFIED, Dataset
+from steelyard_eval.compare.source import Source
+from steelyard_eval.datasets import CLASSIFIED
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.next_steps import settings
 from steelyard_eval.recording.provenance import share
-from steelyard_eval.recording.record import index_all, record
-from steelyard_eval.recording.replay import ShownLists, intents_of, lists_of, only, recorded_lists, replay
+from steelyard_eval.recording.record import index_all
+from steelyard_eval.recording.replay import ShownLists, lists_of, only, replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Latency, Message, Row
 
@@ -109,40 +110,10 @@ class Made:
 
 @dataclass(frozen=True)
 class Runner:
-    """What contenders run on: an existing recording (`table`), or a workspace that records what they need.
+    """Contenders run where `source` is, an existing recording or a workspace, for lists of `limit` places."""
 
-    The workspace is None when no contender needs one.
-    """
-
-    dataset: Dataset
-    setting: Setting
-    table: SignalTable | None
-    space: Workspace | None
-
-    @classmethod
-    def of(
-        cls,
-        dataset: Dataset,
-        named: Sequence[NamedConfig | ListContender],
-        limit: int,
-        table: SignalTable | None,
-        space: Workspace | Callable[[], Workspace],
-    ) -> "Runner":
-        """Make the arena for these contenders at a limit."""
-        if table is not None:
-            setting = Setting(limit, str(table.fingerprint["model"]), recorded_lists(table))
-            return cls(dataset, setting, table, None)
-        if not any(isinstance(contender, NamedConfig) for contender in named):
-            return cls(dataset, Setting(limit), None, None)
-        opened = space() if callable(space) else space
-        return cls(dataset, Setting(limit, opened.model), None, opened)
-
-    @property
-    def recipe(self) -> str:
-        """The text that was embedded."""
-        if self.table is not None:
-            return str(self.table.fingerprint["recipe"])
-        return (self.space.embedder.recipe or "of each system") if self.space and self.space.embedder else ""
+    source: Source
+    limit: int
 
     def run(
         self,
@@ -158,33 +129,32 @@ class Runner:
         of a sum; without one they do not speak of scales.
         """
         every = list({query.id: query for query in (*queries, *nothing)}.values())
+        source, space, dataset = self.source, self.source.space, self.source.dataset
         rows, notices = [], {}
         for contender in named:
             if isinstance(contender, NamedConfig):
-                row = Contender(contender.label, contender.config(self.setting), contender.kind)
-                row, notices[row.label] = usable(self.space, row) if self.space else (row, [])
+                row = Contender(contender.label, contender.config(source.setting(self.limit)), contender.kind)
+                row, notices[row.label] = usable(space, row) if space else (row, [])
                 rows.append(row)
         configs = [row.config for row in rows]
-        if self.space:
-            index_all(self.space, configs)
+        if space:
+            index_all(space, configs)
         made: dict[str, Made] = {}
-        for group in [[*range(len(rows))]] if self.table is not None else share(configs):
-            whole = self._table(every, [configs[i] for i in group])
+        for group in [[*range(len(rows))]] if source.table is not None else share(configs):
+            whole = source.record(every, [configs[i] for i in group])
             table = only(whole, [query.id for query in queries])
             others = only(whole, [query.id for query in nothing]) if nothing else None
-            if self.space and timed:  # what is read of the store once, the first one would pay for all
-                latencies(self.space, configs[group[0]], queries, TIMED)
-            for i in bar("timing live search")(group) if self.space and timed else group:
+            if space and timed:  # what is read of the store once, the first one would pay for all
+                latencies(space, configs[group[0]], queries, TIMED)
+            for i in bar("timing live search")(group) if space and timed else group:
                 one = self._replayed(rows[i], table, others)
-                said = of_configuration(rows[i], table, one.progress, self.dataset, self.setting.model, measure)
-                taken = (
-                    latencies(self.space, configs[i], queries, TIMED).summary() if self.space and timed else None
-                )
+                said = of_configuration(rows[i], table, one.progress, dataset, source.model, measure)
+                taken = latencies(space, configs[i], queries, TIMED).summary() if space and timed else None
                 made[one.label] = replace(one, notices=(*notices[one.label], *said), latency=taken)
         for contender in named:
             if isinstance(contender, ListContender):
-                answers = contender.answers(every, self.setting.size, self.dataset)
-                ranked, silent = (answers.ranked(every, self.setting.size, part) for part in (queries, nothing))
+                answers = contender.answers(every, self.limit, dataset)
+                ranked, silent = (answers.ranked(every, self.limit, part) for part in (queries, nothing))
                 took = Latencies(answers.taken[: len(queries)]).summary() if timed and answers.taken else None
                 made[contender.label] = Made(
                     contender,
@@ -194,13 +164,6 @@ class Runner:
                     unanswered=silent if nothing else None,
                 )
         return [made[contender.label] for contender in named]
-
-    def _table(self, queries: Sequence[Query], configs: Sequence[SearchConfig]) -> SignalTable:
-        if self.table is not None:
-            return only(self.table, [query.id for query in queries])
-        if self.space is None:
-            raise ValueError("configurations need a workspace or a recording")
-        return record(self.space, queries, configs)
 
     def _replayed(self, row: Contender, table: SignalTable, others: SignalTable | None) -> Made:
         """The lists of a configuration, as they are without floors too, and for `others` that nothing answers."""
@@ -214,31 +177,32 @@ class Runner:
         return Made(
             row,
             lists_of(run, config),
-            embedded=None if self.setting.lists is not None else int(run.embedded.sum()),
+            embedded=None if self.source.lists is not None else int(run.embedded.sum()),
             progress=None if progress is None else summary_of(progress),
             unfloored=unfloored,
             unanswered=None if others is None else replay(others, config).ranked,
-            age=AgeEffect.of(row.label, run.ranked, table, config, self.dataset),
+            age=AgeEffect.of(row.label, run.ranked, table, config, self.source.dataset),
         )
 
     def notices(self, made: Sequence[Made], timed: bool) -> Iterator[Message]:
         """How the contenders ran: on what recording, by whose vectors and intents, with which caches."""
         configs = [one.contender for one in made if isinstance(one.contender, Contender)]
-        embedder = self.space.embedder if self.space else None
-        if self.setting.lists is not None:
+        source, space = self.source, self.source.space
+        embedder = space.embedder if space else None
+        if source.lists is not None:
             yield Message("recorded_lists")
-        for layer in self.space.stood_in(row.config for row in configs) if self.space else ():
+        for layer in space.stood_in(row.config for row in configs) if space else ():
             yield Message("layer_stands_in", {"layer": layer})
-        yield from undated(self.dataset, [row.config for row in configs])
+        yield from undated(source.dataset, [row.config for row in configs])
         recipe = embedder.recipe if embedder else None
         reading = [row for row in configs if recipe is not None and "vector" in row.config.retrievers]
         if others := [row.label for row in reading if find_system(row.config.name).reading.recipe != recipe]:
             yield Message("shared_recipe", {"recipe": repr(recipe), "labels": others})
         rows = [row for row in configs if row.config.intents and not find_system(row.config.name).reading.intents]
-        if rows and intents_of(self.dataset, self.table) == CLASSIFIED:
+        if rows and source.intents == CLASSIFIED:
             yield Message("unclassified", {"labels": [row.label for row in rows]})
         if timed and isinstance(embedder, CachedEmbedder):
-            yield Message("cached", {"model": self.setting.model})
+            yield Message("cached", {"model": source.model})
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,17 @@
 """Contenders made of Python objects: tables, functions, retrievers, transformers, runs in memory, endpoints."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from steelyard.base.errors import ConfigError, quote
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.console import bar
+from steelyard_eval.common.tabular import Frame, as_frame
 from steelyard_eval.compare.list_contenders import AnsweredLists, ListContender, is_run, lists_of
 from steelyard_eval.compare.python_searches import (
     AtAddress,
@@ -32,9 +31,6 @@ from steelyard_eval.compare.python_searches import (
 from steelyard_eval.measures.trec_runs import Scored, best_first
 from steelyard_eval.result.structs import Message
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 COLUMNS = {
     "query": ("qid", "query_id", "query"),  # results of PyTerrier have the text of the query in `query`
     "entry": ("entry", "doc_id", "docno", "object_id", "id"),
@@ -50,7 +46,7 @@ def of_object(given: object, label: str) -> ListContender:
     if (search := search_of(given)) is not None:  # before transformers: what LangChain runs has both
         return of_search(label or type(given).__name__, "function", type(given).__name__, search)
     if hasattr(given, "columns"):
-        return of_frame(label or "frame", cast("pd.DataFrame", given))
+        return of_frame(label or "frame", cast("Frame", given))
     if isinstance(given, AtAddress):
         return of_search(label or given.label, "endpoint", given.shown, cast("Limited | Opened", given))
     if isinstance(given, Mapping):
@@ -70,7 +66,7 @@ def of_object(given: object, label: str) -> ListContender:
     )
 
 
-def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
+def of_frame(label: str, frame: Frame) -> ListContender:
     """A table with a row a result: query, entry, score (or query_id, doc_id, score). Raises ConfigError."""
     columns = []
     for meaning, valid in COLUMNS.items():
@@ -117,10 +113,8 @@ def _transformed(
     transformer: Transformer, label: str, queries: Sequence[Query], limit: int, entries: Sequence[Entry]
 ) -> AnsweredLists:
     """Ask a transformer of PyTerrier, or a pipeline: a table of queries in, a table of results out."""
-    import pandas as pd
-
     texts = [query for query in queries if not is_open(query.text)]
-    topics = pd.DataFrame([{"qid": query.id, "query": query.text} for query in texts])
+    topics = as_frame([{"qid": query.id, "query": query.text} for query in texts])
     if any(query.filters for query in queries):  # as text, because pipelines compare cells
         topics["filter"] = [json.dumps(_short(query.filters.to_json()), sort_keys=True) for query in texts]
     frame = transformer.transform(topics)

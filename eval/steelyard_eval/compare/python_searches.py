@@ -4,23 +4,19 @@ LangChain has `invoke` (and `get_relevant_documents` before), LlamaIndex `retrie
 Nothing of them is imported.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from steelyard.base.errors import ConfigError, DataError, quote
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.common.tabular import Frame
 from steelyard_eval.measures.trec_runs import Scored
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 METHODS = ("invoke", "retrieve", "get_relevant_documents")
 """What retrievers call their search for a text, in the order in which they are tried."""
@@ -46,7 +42,7 @@ class Limited(Protocol):
 class Opened(Protocol):
     """A search that runs only while it is asked, as a server of our own starting does."""
 
-    def opened(self, entries: Sequence[Entry]) -> AbstractContextManager[RunningSearch]:
+    def opened(self, entries: Sequence[Entry]) -> AbstractContextManager["RunningSearch"]:
         """Start it, for the corpus whose entries it is to name."""
 
 
@@ -67,7 +63,7 @@ class AtAddress(Protocol):
 class Transformer(Protocol):
     """What PyTerrier calls a transformer, pipelines of several included."""
 
-    def transform(self, topics: pd.DataFrame, /) -> pd.DataFrame:
+    def transform(self, topics: Frame, /) -> Frame:
         """From queries (qid, query, and filter where any has one) to results (qid, docno, score)."""
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import ir_measures
+
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import DataError, quote
 from steelyard.base.files import read_text
@@ -91,8 +93,6 @@ def refuse_differences(result: Result) -> None:
 
 def _theirs(measure: Measure) -> Any:  # noqa: ANN401 -- ir_measures is untyped
     """The measure of this name in ir_measures, or None."""
-    import ir_measures
-
     family = None if measure.tokens else getattr(ir_measures, measure.family, None)
     # Its own parser of names needs ast.Num, which Python 3.14 lacks.
     return family if family is None or measure.cutoff is None else family @ measure.cutoff
@@ -106,8 +106,6 @@ def _differences(
     Where ir_measures does not ask trec_eval for a metric it orders equal scores by ascending id; a run for those
     has scores that fall from place to place.
     """
-    import ir_measures
-
     grades = [ir_measures.Qrel(query, *pair) for query, row in qrels.items() for pair in row.items()]
     places = {query: place for place, query in enumerate(qrels)}
     names = {str(public): str(measure) for measure, public in known.items()}
@@ -131,8 +129,6 @@ def _differences(
 
 def _lists(path: Path, limit: int) -> dict[str, list[Scored]]:
     """The first places of every list of a run, as ir_measures reads its file."""
-    import ir_measures
-
     read: Any = ir_measures.read_trec_run
     lists: dict[str, list[Scored]] = {}
     for query, entry, score in read(io.StringIO(read_text(path))):

@@ -65,20 +65,8 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
     kinds = ("corpus.", "queries.", "qrels")
     named = [name for name in reader.contents if name.startswith(kinds) or name.endswith(".md")]
     dataset = Dataset(
-        name=manifest.name,
+        **{**vars(manifest), "as_of": as_of},
         path=reader.folder,
-        description=manifest.description,
-        licence=manifest.licence,
-        as_of=as_of,
-        recipe=manifest.recipe,
-        report_split=manifest.report_split,
-        language=manifest.language,
-        system=manifest.system,
-        embedder=manifest.embedder,
-        sampled=manifest.sampled,
-        groups=manifest.groups,
-        pool=manifest.pool,
-        provenance=manifest.provenance,
         second=parts.second,
         entries=entries.items,
         queries=queries.items,

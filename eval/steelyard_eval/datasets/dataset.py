@@ -16,7 +16,8 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems.base import token_estimate
 from steelyard_eval.common.formatting import counted
-from steelyard_eval.datasets.labels import RANDOM_SAMPLES, Batch, JudgedPool
+from steelyard_eval.datasets.labels import RANDOM_SAMPLES, JudgedPool
+from steelyard_eval.datasets.manifest import Manifest
 
 Matrix = NDArray[np.float16]
 """float16[rows, dimension], memory-mapped."""
@@ -30,8 +31,8 @@ LOGGED = "log"
 """The split of labelled queries that feedback is simulated for; they take no part in comparing or choosing."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Dataset:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Dataset(Manifest):
     """A corpus, queries and judgments, with their description.
 
     Attributes
@@ -62,13 +63,8 @@ class Dataset:
     intents: One of `INTENTS`; None where it was not asked for: what a recording holds, else classified.
     """
 
-    name: str
     path: Path
-    description: str
-    licence: str
     as_of: float
-    recipe: str
-    report_split: str
     entries: tuple[Entry, ...]
     queries: tuple[Query, ...]
     qrels: dict[str, dict[str, int]]
@@ -78,14 +74,7 @@ class Dataset:
     notices: tuple[str, ...]
     sha256: str
     vectors_sha256: str
-    language: tuple[str, ...] = ()
-    system: str = ""
-    embedder: str = ""
     chosen: bool = False
-    sampled: str = ""
-    groups: str = ""
-    pool: JudgedPool | None = None
-    provenance: tuple[Batch, ...] = ()
     second: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     in_memory: bool = False
     intents: str | None = None

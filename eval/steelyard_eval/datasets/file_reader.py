@@ -53,7 +53,7 @@ class FolderReader:
 
     def find(self, name: str, required: bool = True) -> str | None:
         """Return `name` or `name`.gz, whichever is in the folder."""
-        files = [n for n in (name, f"{name}.gz") if (self.folder / n).exists()]
+        files = [n for n in (name, f"{name}.gz") if self.has(n)]
         if len(files) == 2:
             self.fault(files[0], 0, "", "", f"exists beside {files[1]}", "Keep one of the two")
         if not files and required:

@@ -1,29 +1,25 @@
 """Data sets from tables, lists of objects and mappings in memory, checked by the same rules as a folder."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steelyard.base.errors import ConfigError, DataError, nearest, quote
+from steelyard_eval.common.tabular import Frame
 from steelyard_eval.datasets.assembly import assemble
 from steelyard_eval.datasets.dataset import Dataset
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import fault_message, read_folder
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Rows: TypeAlias = "pd.DataFrame | Iterable[Mapping[str, object]] | Mapping[str, str | Mapping[str, object]]"
+Rows: TypeAlias = "Frame | Iterable[Mapping[str, object]] | Mapping[str, str | Mapping[str, object]]"
 """Entries or queries: a table with a row for each, objects, or a mapping from ids to texts or objects."""
-Judged: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, int] | Iterable[str]] | Iterable[Sequence[object]]"
+Judged: TypeAlias = "Frame | Mapping[str, Mapping[str, int] | Iterable[str]] | Iterable[Sequence[object]]"
 """Judgments: a table, query -> entry -> grade, query -> relevant entries, or triples of query, entry, grade."""
 PARTS = ("corpus", "queries", "qrels", "vectors")
 ABOUT = (
@@ -75,10 +71,6 @@ class MemoryReader(FolderReader):
         self._files = files
         self._arrays = arrays
 
-    def find(self, name: str, required: bool = True) -> str | None:
-        """Return the name if there is such a file."""
-        return name if name in self._files else None
-
     def has(self, name: str) -> bool:
         """Whether there is such a file."""
         return name in self._files
@@ -109,7 +101,7 @@ def _lines(part: str, rows: Rows) -> str:
     A name of another library counts if all rows have it and none has ours. Ids that are numbers become texts.
     """
     if hasattr(rows, "to_dict"):
-        records = cast("pd.DataFrame", rows).to_dict("records")
+        records = cast("Frame", rows).to_dict("records")
         objects = [{str(key): value for key, value in row.items() if not _is_open(value)} for row in records]
     elif isinstance(rows, Mapping):
         texts = {id_: {} if _is_open(row) else {"text": row} for id_, row in rows.items()}
@@ -134,7 +126,7 @@ def _is_open(value: object) -> bool:
 def _rows(qrels: Judged) -> Iterable[Sequence[object]]:
     """Query, entry and grade of every judgment."""
     if hasattr(qrels, "columns"):
-        frame = cast("pd.DataFrame", qrels)
+        frame = cast("Frame", qrels)
         return zip(*(frame[_column(frame, names)].tolist() for names in COLUMNS), strict=True)
     if isinstance(qrels, Mapping):
         return [
@@ -165,7 +157,7 @@ def _grade(grade: object) -> str:
     return str(float(grade)) if isinstance(grade, float | np.floating) else str(grade)
 
 
-def _column(frame: pd.DataFrame, names: Sequence[str]) -> str:
+def _column(frame: Frame, names: Sequence[str]) -> str:
     columns = [name for name in names if name in frame.columns]
     if not columns:
         raise ConfigError(

@@ -30,7 +30,7 @@ DIGITS = 12
 """Digits of a SHA-256 that messages show."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)  # two data sets are never one
 class Manifest:
     """The description of a data set; `as_of` in seconds UTC, None when it is not given."""
 

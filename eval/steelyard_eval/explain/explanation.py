@@ -1,22 +1,19 @@
 """Explains one query of a data set, as a record for JSON, frames and notebooks, and as text."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from steelyard import __version__
 from steelyard.base.errors import ConfigError, DataError, nearest, quote, visible
 from steelyard.base.fields import format_time
 from steelyard.fusion.plan import Explanation
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import NamedConfig, Setting
-from steelyard_eval.common.tabular import Tabular
+from steelyard_eval.common.tabular import Figure, Frame, Tabular, as_frame
 from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.explain import document
@@ -25,13 +22,10 @@ from steelyard_eval.explain.text import text
 from steelyard_eval.explain.view import ListView, contributions, list_view_of, view_of
 from steelyard_eval.measures.metrics import evaluate_lists, parse_measures
 from steelyard_eval.recording.next_steps import shell_command
+from steelyard_eval.recording.provenance import TOOL
 from steelyard_eval.recording.replay import described, headline, intents_of
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.views.drawing import plots
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 METRICS = ("nDCG@10", "R@10")
 SCHEMA_VERSION = 1
@@ -51,16 +45,12 @@ class QueryExplanation(Tabular):
         """Return the document as plain JSON values."""
         return dict(self.record)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Frame:
         """Return a row for each configuration and listed entry, with the columns `raw NAME` and `from NAME`."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            [
-                {"configuration": about["role"], "system": about["system"], **_flat(entry)}
-                for about in self.record["configurations"]
-                for entry in about["entries"]
-            ]
+        return as_frame(
+            {"configuration": about["role"], "system": about["system"], **_flat(entry)}
+            for about in self.record["configurations"]
+            for entry in about["entries"]
         )
 
     def __repr__(self) -> str:
@@ -143,7 +133,7 @@ class _Case:
         views = list(zip(["before", "after"] if len(self.views) == 2 else ["only"], self.views, strict=True))
         return {
             "schema_version": SCHEMA_VERSION,
-            "tool": f"steelyard {__version__}",
+            "tool": TOOL,
             "dataset": described(dataset),
             "intents": intents_of(dataset),
             "query": {

@@ -5,8 +5,6 @@ chunks that were lost, vectors that are empty. It says nothing of quality: such 
 worse than always the same default (docs/evidence/few-labels.md), so no weights are ever chosen by them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,6 +25,7 @@ from steelyard_eval.compare.compare import compare
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.lists_and_latency import Runner
 from steelyard_eval.compare.score_scales import DEAD
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Message
@@ -102,7 +101,7 @@ def ask_known_items(
         )
     lists: Sequence[Sequence[str]] = []
     if items:
-        arena = Runner.of(asked, [contender], PLACES, None, lambda: Workspace.open(asked, kind))
+        arena = Runner(Source.needed_by([contender], asked, lambda: Workspace.open(asked, kind)), PLACES)
         lists = arena.run([contender], queries, timed=False)[0].ranked.lists()
     texts = {
         entry.id: [" ".join((getattr(entry, field) or "").split()) for field in FIELDS]

@@ -1,23 +1,17 @@
 """The result of one search, for a notebook."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from steelyard.base.errors import visible
 from steelyard.fusion.plan import Explanation
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
 from steelyard.results import SearchResult
-from steelyard_eval.common.tabular import Tabular
+from steelyard_eval.common.tabular import Figure, Frame, Tabular, as_frame
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.explain.view import contributions
 from steelyard_eval.views.drawing import plots
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,15 +50,13 @@ class SearchHits(Tabular):
             ],
         }
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Frame:
         """Return a row for each hit: rank, score, id, title and signals."""
-        import pandas as pd
-
         rows = [
             {"rank": h.rank, "score": h.score, "id": h.entry.id, "title": h.entry.title, **h.signals}
             for h in self.hits
         ]
-        return pd.DataFrame(rows, columns=None if rows else ["rank", "score", "id", "title"])
+        return as_frame(rows, columns=None if rows else ["rank", "score", "id", "title"])
 
     def __repr__(self) -> str:
         return visible(f"FoundHits({len(self.hits)} for {self.text!r} by {self.contender.label})")

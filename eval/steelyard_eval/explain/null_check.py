@@ -12,6 +12,7 @@ import numpy as np
 
 from steelyard_eval.compare.contenders import read, usual
 from steelyard_eval.compare.lists_and_latency import Runner
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.measures.metrics import Measure, evaluate_lists
@@ -35,7 +36,7 @@ def null_check(dataset: Dataset, current: str | None = None, embedder: str = "au
     queries = [query for own in scopes.values() if len(own) > 1 for query in own]
     if not queries:
         return Message("null_without")
-    arena = Runner.of(dataset, named, 10, None, lambda: Workspace.open(dataset, embedder))
+    arena = Runner(Source.needed_by(named, dataset, lambda: Workspace.open(dataset, embedder)), 10)
     lists = {one.label: one.ranked for one in arena.run(named, queries, timed=False)}
 
     def mean(label: str, qrels: Qrels) -> float:

@@ -19,6 +19,7 @@ from steelyard.grammar import number_text
 from steelyard.systems import find_system
 from steelyard_eval.export import base
 from steelyard_eval.export.base import Fusion, Loss, Parts, Target
+from steelyard_eval.export.strategy_changes import changes
 
 PATCHED = "no configuration of it has these: apply the patch to its source, git apply --unidiff-zero"
 
@@ -264,8 +265,6 @@ def _cortex_mem(config: SearchConfig) -> Parts:
             return {"options": {"limit": config.limit, "threshold": threshold}}, []
     if config.system != "cortex_mem":
         raise Loss(FIXED)
-    from steelyard_eval.export.strategy_changes import changes
-
     lost = changes(ask(None, config.limit, False)[0], config.strategy)
     ours = not any(change.name.startswith("strategy") for change in lost)
     raise Loss(FIXED, *(map(str, lost) if ours else ()))

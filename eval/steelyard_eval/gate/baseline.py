@@ -14,7 +14,6 @@ import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
 
-from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import PATH_WIDTH, DataError, quote, visible
 from steelyard.base.files import STRICT_JSON, canonical, read_text
@@ -190,8 +189,3 @@ def load_baseline(path: Path, again: str) -> Baseline | None:
         return msgspec.convert(record, Baseline)
     except msgspec.ValidationError as error:
         raise refused(f"does not follow its schema: {visible(str(error))[:MAX_FAULT_CHARS]}") from None
-
-
-def tool() -> str:
-    """The program and its version, as documents name it."""
-    return f"steelyard {__version__}"

@@ -1,7 +1,5 @@
 """Gates contenders against a committed baseline, and writes baselines: where everything in this room starts."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import replace as with_fields
@@ -15,22 +13,14 @@ from steelyard.base.files import backup_path, read_bytes, write_texts
 from steelyard_eval.common.process import day
 from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets.manifest import Naming
-from steelyard_eval.gate.baseline import Baseline, BaselineContender, BaselineList, Hashes, tool
+from steelyard_eval.gate import setup
+from steelyard_eval.gate.baseline import Baseline, BaselineContender, BaselineList, Hashes
 from steelyard_eval.gate.comparison import BaselineComparison
 from steelyard_eval.gate.lists import ContenderLists, ContenderRef, read_again, read_contenders, run
 from steelyard_eval.gate.result import gated, mismatched
 from steelyard_eval.gate.rule import SHALLOW, SMALL
-from steelyard_eval.gate.setup import (
-    DIALECT,
-    Gate,
-    list_hash,
-    platform_name,
-    runs,
-    scores_hash,
-    settled_hash,
-    sources_hash,
-)
 from steelyard_eval.recording.next_steps import settings
+from steelyard_eval.recording.provenance import TOOL
 from steelyard_eval.result.sentences import say
 from steelyard_eval.views.frames import Gating
 
@@ -38,7 +28,7 @@ DIGITS = 9
 """Of the scores that are kept, to compare them on another platform; their bits are in the hash."""
 
 
-def check(gate: Gate, contenders: GivenMany | None = None) -> Gating:
+def check(gate: setup.Gate, contenders: GivenMany | None = None) -> Gating:
     """Gate these contenders, or all that the baseline names.
 
     Raises DataError for a missing baseline; ConfigError for a contender that is none, or not in the baseline.
@@ -54,7 +44,7 @@ def check(gate: Gate, contenders: GivenMany | None = None) -> Gating:
 
 
 def update(
-    gate: Gate, contenders: GivenMany | None = None, *, reason: str, accept_worse: bool = False
+    gate: setup.Gate, contenders: GivenMany | None = None, *, reason: str, accept_worse: bool = False
 ) -> tuple[Gating | None, Path | None]:
     """Write a new baseline of these contenders, or of all that the old one names.
 
@@ -78,16 +68,16 @@ def update(
     if not accept_worse:
         _refuse_adverse(gate, now, [*rows.values()], differing)
     written = Baseline(
-        tool=tool(),
+        tool=TOOL,
         date=day(gate.now),
         dataset=gate.dataset.name,
         split=gate.split or gate.dataset.report_split or "all",
         limit=gate.limit,
         embedder=gate.named_embedder,
         tokens=gate.tokens,
-        dialect=DIALECT,
-        hashes=Hashes(**gate.hashes, sources=sources_hash()),
-        platform=platform_name(),
+        dialect=setup.DIALECT,
+        hashes=Hashes(**gate.hashes, sources=setup.sources_hash()),
+        platform=setup.platform_name(),
         reason=reason.strip(),
         contenders=tuple(_kept_anew(gate, own, rows.get(own.label)) for own in now),
         states={name: dict(state) for name, state in gate.states().items()},
@@ -97,7 +87,7 @@ def update(
     return gating, copy
 
 
-def _in_place(gate: Gate, contenders: GivenMany | None) -> tuple[Gate, list[ContenderRef]]:
+def _in_place(gate: setup.Gate, contenders: GivenMany | None) -> tuple[setup.Gate, list[ContenderRef]]:
     """The contenders, those of the baseline where none are named; ConfigError for one that no file may name.
 
     A single one takes the place of a single one of the baseline, whatever their names.
@@ -116,7 +106,7 @@ def _in_place(gate: Gate, contenders: GivenMany | None) -> tuple[Gate, list[Cont
     return with_fields(gate, baseline=renamed), refs
 
 
-def _aligned(gate: Gate) -> Gate:
+def _aligned(gate: setup.Gate) -> setup.Gate:
     """The gate, its baseline's lists in the order of our queries; DataError when it has not one list a query."""
     ids, old, again = [query.id for query in gate.queries], gate.needed(), shlex.join(gate.rebaseline)
     contenders = []
@@ -144,7 +134,7 @@ def _kept(baseline: Baseline, ref: ContenderRef) -> BaselineContender:
 
 
 def _refuse_adverse(
-    gate: Gate, now: Sequence[ContenderLists], rows: Sequence[BaselineComparison], differing: Collection[str]
+    gate: setup.Gate, now: Sequence[ContenderLists], rows: Sequence[BaselineComparison], differing: Collection[str]
 ) -> None:
     """ConfigError for an adverse update: it fails, loses more than .01 nDCG@10, or drops a contender.
 
@@ -178,7 +168,7 @@ def _refuse_adverse(
         )
 
 
-def _kept_anew(gate: Gate, now: ContenderLists, before: BaselineComparison | None) -> BaselineContender:
+def _kept_anew(gate: setup.Gate, now: ContenderLists, before: BaselineComparison | None) -> BaselineContender:
     """What is kept. The anchor stays, unless the contender is significantly better, or accepted as worse."""
     config, deep, date = now.config, now.values.deep, day(gate.now)
     rows = zip(gate.queries, now.values.matrix.T.tolist(), now.lists, now.deep, now.broken, strict=True)
@@ -197,12 +187,12 @@ def _kept_anew(gate: Gate, now: ContenderLists, before: BaselineComparison | Non
                 id=query.id,
                 values=tuple(values),
                 anchor=None,
-                list_hash=list_hash(listed, far),
-                scores_hash=scores_hash(listed, far),
+                list_hash=setup.list_hash(listed, far),
+                scores_hash=setup.scores_hash(listed, far),
                 first=tuple((id_, float(f"{score:.{DIGITS}g}")) for id_, score in listed[:SHALLOW]),
                 broken=broken,
-                ties=(ties := (runs(listed), runs(far))),
-                settled_hash=settled_hash((listed, far), ties),
+                ties=(ties := (setup.runs(listed), setup.runs(far))),
+                settled_hash=setup.settled_hash((listed, far), ties),
             )
             for query, values, listed, far, broken in rows
         ),

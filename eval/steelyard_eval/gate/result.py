@@ -10,12 +10,11 @@ from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.datasets.dataset import MAX_IDS, changed_ids
 from steelyard_eval.datasets.groups import nearly
 from steelyard_eval.datasets.manifest import Naming
-from steelyard_eval.gate.baseline import tool
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison
 from steelyard_eval.gate.rule import NAMES, Values
 from steelyard_eval.gate.setup import Gate, platform_name
 from steelyard_eval.recording.next_steps import label_more_step, settings, words_of
-from steelyard_eval.recording.provenance import overlap_notice
+from steelyard_eval.recording.provenance import TOOL, overlap_notice
 from steelyard_eval.recording.replay import facts_of, intents_of
 from steelyard_eval.result.structs import (
     Answer,
@@ -97,7 +96,7 @@ def mismatched(gate: Gate) -> Result:
 def _provenance(gate: Gate, baseline: str) -> Provenance:
     old, dataset = gate.needed(), gate.dataset
     return Provenance(
-        tool=tool(),
+        tool=TOOL,
         data=facts_of(dataset, len(gate.queries) + len(gate.unanswerable), len(gate.queries)),
         command=gate.command,
         metrics=[*NAMES],

@@ -28,13 +28,13 @@ from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.grid import Block, Grid, LabelledRecording, LabelScorer
 from steelyard_eval.candidates.kernel import Singles
 from steelyard_eval.candidates.settings import without_guarded_cut
-from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.choice import Choice, Decided, decide
 from steelyard_eval.choose.differences import SecondMeasurement
 from steelyard_eval.choose.few_labels import MIN_OVER_FUSION_WITH_LOG, MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.recommend import METRICS
 from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, OVER_FUSION, gain_prior_over
 from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets.groups import judged, questions, unit_numbers
 from steelyard_eval.learn.first_ten import PLACES, first_rows, rows_of, rows_of_form, top10_rows, unlabelled
 from steelyard_eval.learn.gains import FeedbackGains

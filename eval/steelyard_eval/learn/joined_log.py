@@ -1,7 +1,5 @@
 """A log joined to a recording of its data set: what was shown for each query, and what the acts on it say."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,11 +14,11 @@ from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.fusion import leaves
 from steelyard.memory.query import Query, clean_query
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.source import Source, configured
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.recommend import random_only
 from steelyard_eval.common.configurations import Setting
-from steelyard_eval.compare.contenders import Contender, Given
+from steelyard_eval.compare.contenders import Contender, Given, read_config
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
@@ -180,7 +178,8 @@ def _current(
     often = max(configurations, key=lambda name: log.searches.get(name, 0), default="")
     if given is None and often in configurations and log.searches.get(often):  # a log may name no policy
         given = configurations[often]
-    used = configured(space.dataset.today if given is None else given, PLACES, Source.live(space))
+    named = read_config(space.dataset.today if given is None else given)
+    used, _ = Source.live(space).supplied(named, PLACES)
     label = str(used.config.effective) if isinstance(given, SearchConfig) else used.label
     return label, replace(used.config, strategy=used.config.effective, by_intent={})
 

@@ -1,12 +1,9 @@
 """`learn`: which weights a feedback log and labels suggest, and whether it is enough to change anything."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace as with_fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +11,7 @@ from steelyard.base.errors import ConfigError, DataError, nearest, quote
 from steelyard.base.extensions import extension
 from steelyard.config import SearchConfig
 from steelyard_eval.choose.answer import ChosenAnswer
+from steelyard_eval.common.tabular import Figure, Frame, as_frame
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog
@@ -25,10 +23,6 @@ from steelyard_eval.recording.provenance import origin, promised
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Decision, Row, replace
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
 LEARNER, ADAPTIVE = "labels", "adaptive"
 RULES = (LEARNER, ADAPTIVE)  # rules by which weights are chosen; only the first can ship
 
@@ -36,11 +30,9 @@ RULES = (LEARNER, ADAPTIVE)  # rules by which weights are chosen; only the first
 class Learned(ChosenAnswer):
     """What was learned."""
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Frame:
         """Return a row for each view: what labels and acts say that what was chosen, or came nearest, gains."""
-        import pandas as pd
-
-        return pd.DataFrame(self.result.table("gains"))
+        return as_frame(self.result.table("gains"))
 
     def plot(self, metric: str | None = None, *, what: str = "places") -> Figure:
         """Plot how often relevant entries and others are acted upon by place, or another figure (gains, follows).

@@ -18,6 +18,7 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
+from steelyard_eval.learn import searchers
 from steelyard_eval.learn.counts import (
     CODE,
     EVENT_WEIGHT,
@@ -29,19 +30,6 @@ from steelyard_eval.learn.counts import (
     grouped,
 )
 from steelyard_eval.learn.first_ten import PLACES
-from steelyard_eval.learn.searchers import (
-    DAY,
-    FOLDS,
-    LATER,
-    MOST_CLIENTS,
-    Census,
-    SeenFilter,
-    Waiting,
-    client_of,
-    of_day,
-    token,
-    weights,
-)
 
 MOST_A_DAY = 1_000  # searches of one client and day; more are those of a program that is out of hand
 CHUNK = 20_000  # impressions that are counted together at most
@@ -88,7 +76,7 @@ class DatasetIndex:
 class Log:
     """A log that was read."""
 
-    census: Census
+    census: searchers.Census
     hits: MatchedImpressions  # the counts, by numbers of the index; E is an unknown entry
     clients: Mapping[int, int]  # how often each client searched
     searches: Mapping[str, int]  # impressions of each policy
@@ -110,8 +98,8 @@ def read_log(path: str | Path | HeldLog, known: DatasetIndex, now: float) -> Log
         except ValueError:
             continue
         if line.hits:
-            client = client_of(line)
-            clients[client if client in clients or len(clients) < MOST_CLIENTS else LATER] += 1
+            client = searchers.client_of(line)
+            clients[client if client in clients or len(clients) < searchers.MOST_CLIENTS else searchers.LATER] += 1
     reading = _Reading(known, now, clients)
     for number, raw in lines_of(path):
         reading.take(raw, number)
@@ -125,18 +113,18 @@ class _Reading:
         self.known = known
         self.clients = clients
         counts = np.fromiter(clients.values(), dtype=np.int64, count=len(clients))
-        self.weight = dict(zip(clients, weights(counts).tolist(), strict=True))
+        self.weight = dict(zip(clients, searchers.weights(counts).tolist(), strict=True))
         self.largest = min(clients, key=lambda n: (-clients[n], n)) if len(clients) > 1 else None
-        self.latest = now + DAY
-        self.census = Census()
+        self.latest = now + searchers.DAY
+        self.census = searchers.Census()
         none = np.zeros(0)
         self.counts = none.astype(np.int64), none, np.zeros((0, len(KINDS)))
         self.turns: dict[str, InterleavingResult] = {}
         self.searches: Counter[str] = Counter()
         self.configurations: dict[str, Mapping[str, object]] = {}
-        self.waiting = Waiting()
+        self.waiting = searchers.Waiting()
         self.per_client: Counter[int] = Counter()
-        self.seen, self.seen_turns = SeenFilter(), SeenFilter()
+        self.seen, self.seen_turns = searchers.SeenFilter(), searchers.SeenFilter()
         self.examined = np.zeros((2, PLACES))
         self.lists: list[tuple[int, int, int, float, str, tuple[int, ...]]] = []
         """Impressions that wait to be counted together: hash, line, size, weight, policy, head of its keys."""
@@ -148,7 +136,7 @@ class _Reading:
         """What the key of a count is made of: query, fold, whether of the largest client, entry, place."""
         known = self.known
         queries = len(known.by_id) + (MOST_QUERIES if known.extensible else 0)
-        return queries, FOLDS, 2, len(known.entries) + 1, PLACES
+        return queries, searchers.FOLDS, 2, len(known.entries) + 1, PLACES
 
     def take(self, raw: bytes, number: int) -> None:
         """One line."""
@@ -209,8 +197,8 @@ class _Reading:
             _ = line.filters
         except ConfigError as error:
             return f"has a filter that is none ({error})"
-        day = of_day(line.client_id, int(time // DAY))
-        if len(self.per_client) >= MOST_CLIENTS:
+        day = searchers.of_day(line.client_id, int(time // searchers.DAY))
+        if len(self.per_client) >= searchers.MOST_CLIENTS:
             self.per_client.clear()
         self.per_client[day] += 1
         busy = bool(line.client_id) and self.per_client[day] > MOST_A_DAY
@@ -220,7 +208,7 @@ class _Reading:
         """Impressions whose acts are known."""
         for line, number in lines:
             if any([hit.interleaved for hit in line.hits]):  # noqa: C419 -- a generator takes twice as long
-                key = token(line.client_id, line.user_query, int((line.seconds or 0.0) // DAY))
+                key = searchers.token(line.client_id, line.user_query, int((line.seconds or 0.0) // searchers.DAY))
                 if self.seen_turns.first(np.array([key], dtype=np.uint64))[0]:
                     count_turn(self.turns, line)
             query = self.known.query(line)
@@ -242,11 +230,11 @@ class _Reading:
         if acts and (missed := acts.keys() - {hit.object_id for hit in line.hits} - {""}):
             self.census.reject("acts on an entry that was not shown", number, len(missed))
         self.census.saw(time := line.seconds or 0.0)
-        client, day = client_of(line), int(time // DAY)
-        head = query, client % FOLDS, client == self.largest
-        weight = self.weight.get(client, self.weight.get(LATER, 1.0))
+        client, day = searchers.client_of(line), int(time // searchers.DAY)
+        head = query, client % searchers.FOLDS, client == self.largest
+        weight = self.weight.get(client, self.weight.get(searchers.LATER, 1.0))
         size = (len(self.hits) - before) // 3
-        self.lists.append((token(line.client_id, query, day), number, size, weight, line.policy, head))
+        self.lists.append((searchers.token(line.client_id, query, day), number, size, weight, line.policy, head))
         if len(self.lists) >= CHUNK:
             self._count()
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from steelyard import __version__
 from steelyard.base.arrays import Ints
 from steelyard.base.fields import format_time
 from steelyard.config import SearchConfig
@@ -18,6 +17,7 @@ from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.joined_log import LogCase
 from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
 from steelyard_eval.recording.next_steps import WEIGHTS, describe_config, taking_turns, to_do, words_of
+from steelyard_eval.recording.provenance import TOOL
 from steelyard_eval.recording.replay import facts_of
 from steelyard_eval.result.structs import (
     Answer,
@@ -52,7 +52,7 @@ def learned(decision: LogDecision) -> Result:
         kind="learn",
         answer=answer(decision, biases),
         provenance=Provenance(
-            tool=f"steelyard {__version__}",
+            tool=TOOL,
             data=facts_of(dataset, len(case.queries), len(decision.labelled)),
             metrics=[OBJECTIVE],
             limit=PLACES,

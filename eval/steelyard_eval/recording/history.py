@@ -1,17 +1,15 @@
 """What was measured on a data set so far: the list, the trend of a metric, and two runs compared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.common.console import brief, table, wrapped
 from steelyard_eval.common.formatting import interval, number, p_value
-from steelyard_eval.common.tabular import Tabular
+from steelyard_eval.common.tabular import Frame, Tabular, as_frame
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.dataset import MAX_IDS, changed_ids
 from steelyard_eval.datasets.groups import unit_numbers
@@ -19,9 +17,6 @@ from steelyard_eval.measures.paired import paired
 from steelyard_eval.recording.saved_runs import SavedRun, find_run, load_runs, parts_of, states_of
 from steelyard_eval.result.sentences import VERDICTS, say
 from steelyard_eval.result.structs import Fact, Message
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = ("run", "date", "command", "metric", "value", "contender")
 PARTS = {"entries": "corpus", "queries": "queries", "labels": "labels", "provenance": "provenance"}
@@ -48,11 +43,9 @@ class Runs(Tabular):
             "runs": [{**one, **msgspec.to_builtins(run.facts)} for one, run in zip(told, self.runs, strict=True)]
         }
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Frame:
         """A row for each run."""
-        import pandas as pd
-
-        return pd.DataFrame(self._rows(), columns=list(COLUMNS))
+        return as_frame(self._rows(), [*COLUMNS])
 
     def __str__(self) -> str:
         return table(self._rows(), dict(zip(COLUMNS, COLUMNS, strict=True))) if self.runs else "no run is kept yet"

@@ -17,6 +17,7 @@ from steelyard_eval.datasets.groups import judged
 from steelyard_eval.measures.spread import Gain, Interval
 from steelyard_eval.result.structs import Fact, Message
 
+TOOL = f"steelyard {__version__}"  # the program and its version, as documents and files name it
 BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
 """The keys of an identity whose values are stored by retriever."""
 
@@ -81,7 +82,7 @@ def origin(
         "seed": seed,
         "folds": FOLDS,
         "learned_from": "labels",
-        "tool": f"steelyard {__version__}",
+        "tool": TOOL,
         "date": day(now),
     }
 

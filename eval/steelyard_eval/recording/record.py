@@ -3,7 +3,6 @@
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,7 @@ from steelyard.retrievers import CANDIDATE_RETRIEVERS, DEPENDENT, FETCHED, LAYER
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.console import bar
-from steelyard_eval.datasets import CLASSIFIED, Dataset
+from steelyard_eval.datasets import CLASSIFIED
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.workspace import Workspace, estimate_cost
 
@@ -111,18 +110,10 @@ def rescored(
 
 
 def record_systems(
-    dataset: Dataset,
-    systems: list[str],
-    out: Path,
-    split: str | None,
-    limit: int,
-    embedder: str,
-    rerank: str = "top",
-    jobs: int | Executor = 1,
+    workspace: Workspace, systems: list[str], out: Path, split: str | None, limit: int, rerank: str = "top"
 ) -> dict[str, int]:
     """Record each system to OUT/<system>.<profile>; return the number of rows by folder."""
-    workspace = Workspace.open(dataset, embedder, jobs=jobs)
-    queries = dataset.split(split)
+    queries = workspace.dataset.split(split)
     named = collect_errors(*(partial(find_system, name) for name in systems))
     chosen = [system for i, system in enumerate(named) if system not in named[:i]]
     configs = [system.config(limit, workspace.model, os.environ) for system in chosen]

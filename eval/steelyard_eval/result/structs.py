@@ -3,8 +3,6 @@
 A result holds numbers, names and keys. It holds no sentence: `sentences.say` makes one of a key and its facts.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -94,7 +92,7 @@ class Latency(Struct, frozen=True):
     p50_ms: float | None = None
     p95_ms: float | None = None
     p99_ms: float | None = None
-    layers: dict[str, Latency] = {}
+    layers: dict[str, "Latency"] = {}
     degraded: Count = 0
 
 

@@ -48,7 +48,7 @@ def index_dataset(
     `embedder` is lsa, none or one of `embed.KINDS`, added to the vault's models, which every run keeps up to date;
     by default the vault's own models, and lsa for a new vault. With `prune` entries that are not in the data set
     are removed. With a `config` only vectors that it searches are added to those that there are. `layers` see
-    `layered_entries`; what a language model wrote is kept in the cache. With `hnsw` the
+    `layered_entries`; what a language model wrote is kept in the cache. With `hnsw` the vectors get HNSW indexes.
 
     Returns counts: entries (in the vault now), changed, removed, outside (entries that are not in the data set),
     embedded (vectors made). Lists: models, duplicates (ids of entries with equal content), stale (models that

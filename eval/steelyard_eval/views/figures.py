@@ -1,14 +1,12 @@
 """Which figures a result has, by name; the report shows the same ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard_eval.common.formatting import TOO_FEW, interval, number
+from steelyard_eval.common.tabular import Figure
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA, normal_interval
 from steelyard_eval.result.sentences import VERDICTS, heading
@@ -17,10 +15,7 @@ from steelyard_eval.views.drawing import plots
 from steelyard_eval.views.drawing.plots import Span, spans
 from steelyard_eval.views.sheets import facts_of, leading, ranked, triple
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Figures = dict[str, Callable[[], "Figure"]]
+Figures = dict[str, Callable[[], Figure]]
 
 
 def figures(result: Result, metric: str = "") -> Figures:

@@ -1,32 +1,26 @@
 """The answer of a job in Python: its document, frames, figures, pages and files, all of one `Result`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, quote, visible
-from steelyard.base.files import write_text
+from steelyard_eval.common.tabular import Figure, Frame, Tabular, as_frame
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Estimate, Result, Row, Table
 from steelyard_eval.views import latex, terminal
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
 Values = Mapping[str, Mapping[str, Floats]]  # label -> metric -> float64[Q]
 
 
 @dataclass(frozen=True, repr=False)
-class Answered:
+class Answered(Tabular):
     """What a job answers; `values` has every metric of every query: label -> metric -> float64[Q]."""
 
     result: Result
@@ -67,42 +61,36 @@ class Answered:
         """Return the document, as plain JSON values."""
         return dict(self.record)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Frame:
         """Return a row for each contender and metric, with the mean and its interval.
 
         Without judgments: a row for each pair of contenders, with RBO.
         """
-        import pandas as pd
-
         result = self.result
         rows = [
             {**_about(row), "metric": metric, **_ends(value), "queries": result.provenance.data.judged}
             for row in result.rows
             for metric, value in row.means.items()
         ]
-        return frame_of(result.tables[0]) if result.tables and not rows else pd.DataFrame(rows)
+        return frame_of(result.tables[0]) if result.tables and not rows else as_frame(rows)
 
-    def tests(self) -> pd.DataFrame:
+    def tests(self) -> Frame:
         """Return a row for each challenger: its difference from the baseline, interval, p, wins, verdict."""
-        import pandas as pd
-
         kept = ("verdict", "p", "p_holm", "wins", "ties", "losses", "worse", "detectable", "needed")
         rows = [
             {"challenger": row.label, **_ends(test.gain, "delta"), **{name: getattr(test, name) for name in kept}}
             for row in self.result.rows
             if (test := row.against)
         ]
-        frame = pd.DataFrame(rows)
+        frame = as_frame(rows)
         return frame.astype({"needed": "Int64"}) if rows else frame
 
-    def table(self, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- the name that PyTerrier and pandas give it
+    def table(self, round: int | None = None) -> Frame:  # noqa: A002 -- the name that PyTerrier and pandas give it
         """Return a row for each contender and a column for each metric, as PyTerrier's Experiment does.
 
         Beside them are queries won and lost against the baseline on the primary metric, and the corrected p-value.
         `round` is the number of decimals.
         """
-        import pandas as pd
-
         rows = []
         for row in self.result.rows:
             test = row.against
@@ -110,19 +98,17 @@ class Answered:
             values: dict[str, Any] = {metric: value.mean for metric, value in row.means.items()}
             values |= {f"{self.result.metric} {sign}": one for sign, one in signs.items()}
             rows.append({"name": row.label, **values})
-        frame = pd.DataFrame(rows).set_index("name")
+        frame = as_frame(rows).set_index("name")
         return frame if round is None else frame.round(round)
 
-    def per_query(self, metric: str | None = None, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- as above
+    def per_query(self, metric: str | None = None, round: int | None = None) -> Frame:  # noqa: A002 -- as above
         """Return a row for each query: text, category, and one metric (the primary one) of every contender."""
-        import pandas as pd
-
         wanted, queries = self._measured(metric), self.result.queries
         labels = dict.fromkeys(label for query in queries for label in query.values)
         rows = [
             {"id": query.id, "text": query.text, "category": query.category, **query.values} for query in queries
         ]
-        frame = pd.DataFrame(rows, columns=["id", "text", "category", *labels]).set_index("id")
+        frame = as_frame(rows, columns=["id", "text", "category", *labels]).set_index("id")
         if self.values:
             frame = frame[["text", "category"]].assign(**{label: of[wanted] for label, of in self.values.items()})
         return frame if round is None else frame.round(round)
@@ -150,24 +136,12 @@ class Answered:
 
         return write(self._under_ceiling, path)
 
-    def save(self, path: str | Path) -> None:
-        """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
-
-        Raises MachineError for a Parquet file without the extra `parquet`.
-        """
-        match Path(path).suffix:
-            case ".tex":
-                write_text(path, self.to_latex())
-            case ".parquet":
-                from steelyard_eval.common.tabular import parquet
-
-                write_text(path, parquet(self.to_frame()))
-            case _:
-                write_text(path, document.render(self.result))
-
     def to_latex(self) -> str:
         """Return the means as papers on retrieval print them: the best bold, marks where the test decided."""
         return latex.render(self.result)
+
+    def _document(self) -> str:
+        return document.render(self.result)
 
     def _measured(self, metric: str | None) -> str:
         """A metric as it is written, by default the primary one; ConfigError for one that has no values here."""
@@ -207,10 +181,8 @@ class Gating(Answered):
         """0 fine, 1 search got worse, 2 mismatch, 3 inconclusive where that counts as a failure."""
         return STRICT if strict and self.verdict == "inconclusive" else EXIT_CODES[self.verdict]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Frame:
         """Return a row for each contender: its verdict, the change of nDCG@10, and what the rule saw."""
-        import pandas as pd
-
         seen = {row["contender"]: row for row in self.result.table("gate_rule") if row["side"] == "baseline"}
         checks = {row["contender"]: row["check"] for row in self.result.table("gate_check")}
         found = {one.contender: say(one) for one in reversed(self.result.findings)}
@@ -227,25 +199,21 @@ class Gating(Answered):
             for row in self.result.table("gated")
         ]
         columns = ["label", "verdict", "delta", "low", "high", "p_worse", "top10_changed", "check", "finding"]
-        return pd.DataFrame(rows, columns=columns)
+        return as_frame(rows, columns=columns)
 
     def plot(self, metric: str | None = None, *, what: str = "gated") -> Figure:
         """Plot the change of nDCG@10 of every contender with its interval, beside the budget."""
         return super().plot(metric, what=what)
 
-    def worst(self, label: str | None = None) -> pd.DataFrame:
+    def worst(self, label: str | None = None) -> Frame:
         """Return the queries that lost most, of one contender or of all."""
-        import pandas as pd
-
         rows = [row for row in self.result.table("lost") if label in (None, row["contender"])]
-        return pd.DataFrame(rows, columns=["contender", "query", "text", "before", "now"])
+        return as_frame(rows, columns=["contender", "query", "text", "before", "now"])
 
 
-def board_frame(result: Result) -> pd.DataFrame:
+def board_frame(result: Result) -> Frame:
     """A row for each contender of a decision: its mean, its gain over today's, what it embeds."""
-    import pandas as pd
-
-    return pd.DataFrame(
+    return as_frame(
         [
             {**_about(row), **_ends(row.means[result.metric]), "tuned": row.tuned, "embedded": row.cost.embedded,
              **_ends(row.against.gain if row.against else row.gain, "gain")}
@@ -255,16 +223,14 @@ def board_frame(result: Result) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def frame_of(table: Table) -> pd.DataFrame:
+def frame_of(table: Table) -> Frame:
     """A further table; an interval is three columns."""
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
     for row in table.rows:
         rows.append({})
         for name, cell in zip(table.columns, row, strict=True):
             rows[-1] |= _ends(cell, name) if isinstance(cell, Estimate) else {name: cell}
-    return pd.DataFrame(rows)
+    return as_frame(rows)
 
 
 def _about(row: Row) -> dict[str, str | None]:

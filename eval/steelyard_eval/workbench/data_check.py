@@ -1,17 +1,15 @@
 """A check of a data set: every fault at once, else counts and notices."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from steelyard.base.errors import quote, visible
 from steelyard_eval.common.console import folded
 from steelyard_eval.common.formatting import counted
-from steelyard_eval.common.tabular import Tabular
+from steelyard_eval.common.tabular import Frame, Tabular, as_frame
 from steelyard_eval.datasets import LOGGED, Dataset, Report, check
 from steelyard_eval.datasets.file_reader import FolderReader, grouped
 from steelyard_eval.datasets.groups import duplicates, duplicates_in_words, judged, lack_groups, nearly
@@ -19,9 +17,6 @@ from steelyard_eval.datasets.labels import in_words, sampling, sampling_notice
 from steelyard_eval.datasets.manifest import accept
 from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.result.sentences import say
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LISTED = 10
 """Queries that measure nothing and are named."""
@@ -57,13 +52,11 @@ class Checked(Tabular):
             document |= {"duplicates": duplicates(data.entries), "groups": _proposed(data)}
         return {**document, **self.more}
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Frame:
         """Return a row for each query: id, text, split, group, and numbers of judged and relevant entries."""
-        import pandas as pd
-
         data = self.report.dataset
         rows = [(query, data.qrels.get(query.id, {})) for query in data.queries] if data else []
-        return pd.DataFrame(
+        return as_frame(
             {
                 "query": query.id,
                 "text": query.text,

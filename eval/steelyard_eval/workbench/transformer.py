@@ -1,17 +1,11 @@
 """A configuration as a transformer of PyTerrier, so that it stands in pipelines and experiments beside others."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, quote
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from steelyard_eval.compare.contenders import Given
-    from steelyard_eval.workbench.workbench import Workbench
+from steelyard_eval.common.tabular import Frame, as_frame
+from steelyard_eval.compare.contenders import Given
+from steelyard_eval.workbench.workbench import Workbench
 
 try:
     from pyterrier import Transformer
@@ -43,17 +37,15 @@ class SteelyardTransformer(Transformer):  # type: ignore[misc]  # PyTerrier has 
     def __repr__(self) -> str:
         return f"SteelyardTransformer({self.name})"
 
-    def __call__(self, topics: pd.DataFrame) -> pd.DataFrame:
+    def __call__(self, topics: Frame) -> Frame:
         """As `transform`."""
         return self.transform(topics)
 
-    def transform(self, topics: pd.DataFrame) -> pd.DataFrame:
+    def transform(self, topics: Frame) -> Frame:
         """See the class; ConfigError for a table without qid and query."""
-        import pandas as pd
-
         if not {"qid", "query"} <= {*topics.columns}:
             raise ConfigError(f"the table needs the columns qid and query; it has {quote(list(topics.columns))}")
-        rows: list[dict[str, object]] = []
+        rows = []
         for qid, text in zip(topics["qid"].astype(str), topics["query"].astype(str), strict=True):
             known = self.known.get(qid)
             asked = qid if known is not None and known.text == text else text
@@ -63,7 +55,7 @@ class SteelyardTransformer(Transformer):  # type: ignore[misc]  # PyTerrier has 
             for rank, hit in enumerate(hits):  # what reads the table may sort it by score, and must get our order
                 score = hit.score if falling else float(len(hits) - rank)
                 rows.append({"qid": qid, "query": text, "docno": hit.entry.id, "score": score, "rank": rank})
-        return pd.DataFrame(rows, columns=["qid", "query", "docno", "score", "rank"])
+        return as_frame(rows, ["qid", "query", "docno", "score", "rank"])
 
 
 as_transformer = SteelyardTransformer

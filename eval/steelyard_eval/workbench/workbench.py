@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from steelyard.memory.query import Query
     from steelyard_eval.candidates.signal_frame import Framed
-    from steelyard_eval.candidates.source import Source
     from steelyard_eval.choose.recommend import Recommendation
     from steelyard_eval.common.configurations import NamedConfig
     from steelyard_eval.compare.contenders import Given, GivenMany
+    from steelyard_eval.compare.source import Source
     from steelyard_eval.datasets import Dataset
     from steelyard_eval.datasets.in_memory import Judged, Rows
     from steelyard_eval.datasets.logs import HeldLog
@@ -205,7 +205,7 @@ class Workbench:
         return signal_frame(self._source(recording), judged(self.dataset, self.dataset.split(split)))
 
     def _source(self, recording: str | Path | None) -> Source:
-        from steelyard_eval.candidates.source import Source
+        from steelyard_eval.compare.source import Source
 
         return Source.live(self.workspace) if recording is None else Source.of_recording(self.dataset, recording)
 
@@ -336,7 +336,7 @@ class Workbench:
         source = self._source(recording)
         lists = source.lists
         used = current or (self.dataset.today if lists is None else f"rrf({', '.join(lists)})")
-        bench = ExplorerData.of(self.dataset, parse_measures([metric])[0], limit, source.space, source.table)
+        bench = ExplorerData.of(source, parse_measures([metric])[0], limit)
         start = None if contender is None else read_config(contender, lists or ())
         return Explorer(Exploration(bench, start, used))
 
@@ -445,17 +445,12 @@ class Workbench:
         """
         from steelyard_eval.gate.gate import check, update
 
-        options = {
-            "budget": budget,
-            "block_slices": block_slices,
-            "split": split,
-            "limit": limit,
-            "tokens": tokens,
-        }
-        gate = self._gate(baseline, **options)
+        bounds = {"budget": budget, "block_slices": block_slices}
+        opened = partial(self._gate, baseline, split=split, limit=limit, tokens=tokens, **bounds)
+        gate = opened()
         if reason and gate.baseline is None:
             update(gate, contenders, reason=reason)
-            gate = self._gate(baseline, **options)
+            gate = opened()
         return self._kept(check(gate, contenders))
 
     def update_baseline(
@@ -481,7 +476,7 @@ class Workbench:
         return gate.path
 
     def runs(self) -> Runs:
-        """The kept runs of this data set: a table, `trend(metric)`, `between(before, after)`, and `plot()`.
+        """The kept runs of this data set: a table, `trend(metric)` and `between(before, after)`.
 
         Raises DataError for a file of runs that is damaged.
         """
@@ -527,16 +522,13 @@ class Workbench:
     ) -> Callable[[str | Query], SearchHits]:
         """Make ready what `search` does for one configuration, for many queries."""
         from steelyard.systems import find_system
-        from steelyard_eval.common.configurations import Setting
-        from steelyard_eval.compare.contenders import Contender, read_config, usable
+        from steelyard_eval.compare.contenders import read_config
         from steelyard_eval.explain.notebook_search import SearchHits
         from steelyard_eval.recording.record import needed
         from steelyard_eval.result.sentences import say
 
         space = self.workspace
-        named = read_config(config)
-        row = Contender(named.label, named.config(Setting(limit, space.model)), named.kind)
-        asked, notices = usable(space, row)
+        asked, notices = self._source(None).supplied(read_config(config), limit)
         space.index_for([find_system(asked.config.name)], space.usable(needed([asked.config])))
         searcher = space.searcher(asked.config)
         known = {
@@ -597,7 +589,7 @@ class Workbench:
                 logging.getLogger("steelyard").info("%s", say(notice))
             return folders
         names = split_contenders(systems) if isinstance(systems, str) else list(systems)
-        return record_systems(self.dataset, names, Path(out), split, limit, self.embedder, rerank, self.jobs)
+        return record_systems(self.workspace, names, Path(out), split, limit, rerank)
 
 
 def load(

@@ -42,6 +42,11 @@ def ids(rows):
     return [row["id"] for row in rows]
 
 
+@pytest.mark.parametrize("words", ["index mine mine.db --embedder auto", "vault act log q m1 --action liked"])
+def test_a_word_that_is_none_of_those_that_are_declared_is_refused(words):
+    assert "is not one of" in done(*words.split(), code=2).stderr
+
+
 DAYS = ("2025-12-31T23:59:59Z", "2026-01-01", "2026-03-31T12:00:00Z", "2026-12-31T23:59:59.5Z", "2027-01-01")
 
 

@@ -19,7 +19,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets.logs import Action
 from steelyard_eval.extensions.usage.transcripts import read_ubi
-from steelyard_eval.learn import log_reader
+from steelyard_eval.learn import searchers
 from steelyard_eval.learn.counts import CODE, KINDS
 from steelyard_eval.learn.log_reader import MOST_A_DAY, DatasetIndex, read_log
 from steelyard_eval.learn.searchers import SeenFilter
@@ -88,7 +88,7 @@ def test_shows_and_acts_are_counted_by_query_entry_and_place(tmp_path):
 
 def test_clients_beyond_those_that_are_told_apart_count_as_one(tmp_path, monkeypatch):
     """Two are told apart; 38 that come later count as one client, which may always have 20 searches."""
-    monkeypatch.setattr(log_reader, "MOST_CLIENTS", 2)
+    monkeypatch.setattr(searchers, "MOST_CLIENTS", 2)
     names = ["ann", "bob", *(f"c{at}" for at in range(38))]
     found = log(tmp_path, [impression(client_id=name, actions=[act("a")]) for name in names])
     assert sorted(found.clients.values()) == [1, 1, 38]

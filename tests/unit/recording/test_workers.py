@@ -58,7 +58,7 @@ def test_an_error_of_a_process_reaches_the_one_that_started_it():
 
 
 def recorded_by(jobs, out, systems=("bm25",)):
-    record_systems(load(starter()), list(systems), out, "all", 10, "auto", jobs=jobs)
+    record_systems(Workspace.open(load(starter()), jobs=jobs), list(systems), out, "all", 10)
     return contents(out)
 
 

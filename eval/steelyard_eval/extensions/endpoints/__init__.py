@@ -1,7 +1,5 @@
 """Contenders at an address: of an HTTP endpoint, and of a tool of an MCP server."""
 
-from __future__ import annotations
-
 from steelyard_eval.common.configurations import PREFIX
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch, holds_key
 from steelyard_eval.extensions.endpoints.mcp_search import McpSearch

@@ -4,8 +4,6 @@ Programs show their agents less than a whole id, or another name: the first char
 name counts where it is one entry's and no other's.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from bisect import bisect_left

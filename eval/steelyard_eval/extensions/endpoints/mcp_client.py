@@ -6,8 +6,6 @@ shell, in a session of its own, so that it and all of its group can be killed to
 standard error the end is kept, which says why it failed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a data set can hold of an import, and notes on the rest: entries, clock, vectors, queries, labels."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -5,8 +5,6 @@ through `ForeignStore`, which reads and never writes, runs or follows anything. 
 an importer is a form: the fields of an entry, each with the column that stands for it, see `picked`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

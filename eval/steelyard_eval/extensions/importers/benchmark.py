@@ -4,8 +4,6 @@ Of the last two, which are of memories of conversations, the unit is the turn, a
 own conversation.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime

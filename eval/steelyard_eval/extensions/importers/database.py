@@ -5,8 +5,6 @@ changed meanwhile, and SQLite opens the copy. A stranger may have written the fi
 in its schema never run, virtual tables are not opened, and statements have a budget of steps.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections import Counter

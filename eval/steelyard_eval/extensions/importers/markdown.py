@@ -5,8 +5,6 @@ What only the index says, a line on a note among it, is an entry, too. Notes of 
 observations, ``- [category] content #tag (context)``, and relations, ``- type [[target]]``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice

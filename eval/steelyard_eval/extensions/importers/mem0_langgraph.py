@@ -8,8 +8,6 @@ before the others, other names for the ends of a relation, observations with dat
 of both.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

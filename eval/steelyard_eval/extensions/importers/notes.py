@@ -4,8 +4,6 @@ Links, tags and headings are found by expressions that take time in proportion t
 be made to work for minutes on a note of a megabyte, and nothing else that it finds is needed.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence

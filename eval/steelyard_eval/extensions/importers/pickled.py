@@ -6,8 +6,6 @@ what a value shares with itself only texts are read, and not many: a few hundred
 gigabytes, which whoever writes the value out again would pay for.
 """
 
-from __future__ import annotations
-
 import pickletools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reads a store into a folder, brings the folder up to date, or loads the store as a data set in memory."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time

@@ -1,7 +1,5 @@
 """A store as importers see it: read only, without links that lead out of it, within bounds."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -8,8 +8,6 @@ has memories and edges, `speckit-eval.db` beside it queries, labels and the list
 of the evaluation's.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256

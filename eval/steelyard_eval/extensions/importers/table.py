@@ -5,8 +5,6 @@ a vector database exports: fields one level down, and a vector. Rows without an 
 hold, so that an unchanged row keeps its id.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

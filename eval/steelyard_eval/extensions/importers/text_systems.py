@@ -6,8 +6,6 @@ export, or a folder of CSV files. The newer entry of a relation is its source. C
 that the program adds to a file are no text. Vectors lie in Qdrant and are not read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress

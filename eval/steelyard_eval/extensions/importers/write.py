@@ -5,8 +5,6 @@ the user's own: an imported query replaces the one of the same id and everything
 has left wait in `LOST` until it returns.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import shutil

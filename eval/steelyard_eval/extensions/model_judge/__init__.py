@@ -5,8 +5,6 @@ for nothing until at least 50 pairs are judged by a person, too, and then as a s
 labels correct (`tune.model_labels`). The texts go to the endpoint that LLM_BASE_URL names, and nowhere else.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ Soleri has two tools that take an operation, and one that searches; their names 
 system-spec-kit searches; what it shows is read by path, or with the search.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The server: a face over a memory that is opened again when its files change, by the official SDK."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import json

@@ -5,8 +5,6 @@ searches, and reads a memory at one of three depths. None has a tool for feedbac
 of their own.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """From the logs of other programs to one of ours: what was found, and what of it may be written."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

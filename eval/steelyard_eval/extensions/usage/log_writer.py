@@ -4,8 +4,6 @@ Every text in such a line is ours, a keyed hash, or an id or a value that the da
 beside these is not written, were it in the place of an id. Queries are written where they are asked to be kept.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections import Counter

@@ -3,8 +3,6 @@
 Texts stay in memory: `impressions` writes none of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

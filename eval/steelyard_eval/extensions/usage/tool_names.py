@@ -4,8 +4,6 @@ They are in `tools.json`, as in the servers' sources: EchoVault d2f5d2d, MoltNet
 takes `op` and `params`), Cortex-Mem 0bbcdb1 (and its README's older names), system-spec-kit 030971a.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

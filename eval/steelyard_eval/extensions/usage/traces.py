@@ -7,8 +7,6 @@ OpenInference, as Phoenix exports it, has RETRIEVER spans, and RERANKER spans th
 Its attributes may be dotted keys, a tree of objects, or columns of a table with `attributes.` before them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

@@ -7,8 +7,6 @@ User Behavior Insights 1.3 of OpenSearch: documents of `ubi_queries` and `ubi_ev
 file. The order of `query_response_hit_ids` is the order that was shown.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

@@ -10,8 +10,6 @@ for more use: what is doubtful counts as nothing. So no act is inferred from
 - an edited file that the person named, of whose name one was touched before, or that belongs to many entries.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -60,11 +60,11 @@ class Exploration:
 
     def __init__(self, bench: ExplorerData, start: NamedConfig | None, current: Given) -> None:
         self.bench = bench
-        used = read(current, lists=bench.setting.lists or ())
+        used = read(current, lists=bench.source.lists or ())
         begin = start or read_config(used)
         self.entries = bench.entries
         self._starts: dict[str, NamedConfig] = {begin.label: begin}
-        for name in SYSTEMS if bench.space is not None else ():
+        for name in SYSTEMS if bench.source.space else ():
             system = read_configuration(name)
             self._starts.setdefault(system.label, system)
         self.current = self._rival(used)
@@ -106,7 +106,7 @@ class Exploration:
 
     def write(self, text: str) -> Record:
         """StartingPoint from a strategy that was typed, under the settings of the system at hand."""
-        named = read_configuration(text, lists=self.bench.setting.lists or ())
+        named = read_configuration(text, lists=self.bench.source.lists or ())
         self._begin(named.label, self.bench.config(named))
         self._starts.setdefault(named.label, named)
         return self.opened()

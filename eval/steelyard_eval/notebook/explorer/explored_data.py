@@ -20,8 +20,8 @@ from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.curve import Curve, Objective, sweep
 from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.choose.rule import shrinkage_factor
-from steelyard_eval.common.configurations import NamedConfig, Setting
-from steelyard_eval.compare.contenders import Contender, usable
+from steelyard_eval.common.configurations import NamedConfig
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.explain.view import contributions
@@ -29,9 +29,8 @@ from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.paired import difference_interval, mean_interval
 from steelyard_eval.measures.spread import Gain, Interval
 from steelyard_eval.recording.provenance import estimate, origin, promised
-from steelyard_eval.recording.record import needed, record
-from steelyard_eval.recording.replay import only, opening, recorded_lists, replay
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recording.record import needed
+from steelyard_eval.recording.replay import only, opening, replay
 
 
 @dataclass(frozen=True)
@@ -40,45 +39,33 @@ class ExplorerData:
 
     Attributes
     ----------
-    dataset: Dataset.
+    source: The data set, indexed; or what was recorded before.
     queries: The Q judged queries to choose on: those that `tune` would use.
     held_out: Judged queries that are looked at when a choice is adopted, and not before.
     measure : Measure; limit : int. What is shown, and the length of the lists.
-    space, table: The data set, indexed; or what was recorded before.
     """
 
-    dataset: Dataset
+    source: Source
     queries: tuple[Query, ...]
     held_out: tuple[Query, ...]
     measure: Measure
     limit: int
-    space: Workspace | None
-    table: SignalTable | None = None
     _tables: dict[object, SignalTable] = field(default_factory=dict)
     _judged: dict[tuple[int, int], tuple[SignalTable, Judgments]] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        dataset: Dataset,
-        measure: Measure,
-        limit: int | None,
-        space: Workspace | None,
-        table: SignalTable | None = None,
-    ) -> "ExplorerData":
+    def of(cls, source: Source, measure: Measure, limit: int | None) -> "ExplorerData":
         """The labelled queries of a data set; ConfigError with fewer than two."""
+        dataset = source.dataset
         chosen, held_out = (judged(dataset, part) for part in tuning_queries(dataset))
         if len(chosen) < 2:
             raise ConfigError(f"{dataset.name}: the explorer needs two labelled queries or more; label some")
-        return cls(dataset, chosen, held_out, measure, limit or measure.places, space, table)
+        return cls(source, chosen, held_out, measure, limit or measure.places)
 
     @property
-    def setting(self) -> Setting:
-        """What configurations are built for."""
-        if self.space is not None:
-            return Setting(self.limit, self.space.model)
-        model = "" if self.table is None else str(self.table.fingerprint.get("model", ""))
-        return Setting(self.limit, model, recorded_lists(self.table))
+    def dataset(self) -> Dataset:
+        """What is explored."""
+        return self.source.dataset
 
     @cached_property
     def units(self) -> list[int]:
@@ -92,10 +79,7 @@ class ExplorerData:
 
     def config(self, named: NamedConfig) -> SearchConfig:
         """The configuration of a contender, as far as the data set can supply it."""
-        config = named.config(self.setting)
-        if self.space is None:
-            return config
-        return usable(self.space, Contender(named.label, config, named.kind))[0].config
+        return self.source.supplied(named, self.limit)[0].config
 
     def trial(self, config: SearchConfig) -> "Trial":
         """The configuration over the queries to choose on."""
@@ -124,11 +108,7 @@ class ExplorerData:
         retrievers = {name: config.retrievers[name].to_json() for name in names if name in config.retrievers}
         key = (config.name, names, canonical(retrievers))
         if key not in self._tables:
-            every = (*self.queries, *self.held_out)
-            if self.space is not None:
-                self._tables[key] = record(self.space, every, [config])
-            elif self.table is not None:
-                self._tables[key] = only(self.table, [query.id for query in every])
+            self._tables[key] = self.source.record((*self.queries, *self.held_out), [config])
         return self._tables[key]
 
     def by_category(self) -> dict[str, Bools]:

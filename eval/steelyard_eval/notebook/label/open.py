@@ -1,7 +1,5 @@
 """Opens a judging session: reads the contenders, pools what they find, and continues what was judged before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from itertools import islice
@@ -46,7 +44,7 @@ class DuelSession(Session):
         now = hash(tuple(self.given.items()))
         if self._seen is None or self._seen[0] != now:
             pool = self.pool
-            made = build_pair_selection(pool.labels, pool.gain, pool.query, self.model, pool.dataset.sha256)
+            made = build_pair_selection(pool.labels, pool.discount, pool.query, self.model, pool.dataset.sha256)
             gains = gains_of(self.grades(), pool.query, pool.queries, pool.dataset)
             self._seen = now, made.standing(gains)
         return self._seen[1]

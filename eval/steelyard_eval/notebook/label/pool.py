@@ -13,6 +13,7 @@ from steelyard_eval.choose.duel import PLACES, DuelPairs
 from steelyard_eval.common.configurations import NamedConfig
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists_and_latency import Runner
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label.judgment_file import Pair
@@ -20,26 +21,11 @@ from steelyard_eval.recording.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Pool:
-    """P pairs, in the order of queries and then of ids.
-
-    Attributes
-    ----------
-    dataset: Dataset.
-    queries: The Q queries.
-    labels: The C contenders.
-    query : int64[P]; entries : tuple of P ids. The pairs.
-    gain: float64[C, P]. What the place that a contender gives the entry is worth: ``1 / log2(1 + rank)``, 0 beyond
-        the first ten.
-    seed: Of the order.
-    """
+class Pool(DuelPairs):
+    """The pairs of the Q queries of a data set, and the seed of the order in which they are judged."""
 
     dataset: Dataset
     queries: tuple[Query, ...]
-    labels: tuple[str, ...]
-    query: Indices
-    entries: tuple[str, ...]
-    gain: Floats
     seed: int
 
     def __len__(self) -> int:
@@ -79,7 +65,8 @@ def pool_of(
     """
     if not queries:
         raise ConfigError(f"{dataset.called} has no queries; add some to queries.jsonl")
-    made = Runner.of(dataset, contenders, PLACES, None, space).run(contenders, queries, timed=False)
+    source = Source.needed_by(contenders, dataset, space)
+    made = Runner(source, PLACES).run(contenders, queries, timed=False)
     return pooled(dataset, {one.label: one.ranked.lists() for one in made}, queries, seed)
 
 
@@ -87,8 +74,7 @@ def pooled(
     dataset: Dataset, lists: Mapping[str, Sequence[Sequence[str]]], queries: Sequence[Query], seed: int = 0
 ) -> Pool:
     """Pool lists of ids, of every query, by the label of who ranked them so."""
-    pairs = DuelPairs.of(lists)
-    return Pool(dataset, tuple(queries), pairs.labels, pairs.query, pairs.entries, pairs.discount, seed)
+    return Pool(**vars(DuelPairs.of(lists)), dataset=dataset, queries=tuple(queries), seed=seed)
 
 
 STREAM, SECOND = 3, 2

@@ -1,22 +1,18 @@
 """Judging in a notebook: a widget over a `Session`, for the keyboard."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anywidget
 import msgspec
 
 from steelyard.base.errors import ConfigError, SteelyardError
+from steelyard_eval.common.tabular import Frame, as_frame
 from steelyard_eval.notebook.label.desk import labelling_state
 from steelyard_eval.notebook.label.judgment_file import agreement
 from steelyard_eval.notebook.label.screen import Screen
 from steelyard_eval.notebook.label.session import Session
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HERE = Path(__file__).parent
 
@@ -46,12 +42,10 @@ class Judge(anywidget.AnyWidget):
         """The grades of the data set and these, as a qrels file; there after the first judgment."""
         return self.session.qrels
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Frame:
         """A row a judgment, in the order given: query, entry, grade, note, at."""
-        import pandas as pd
-
         rows = [msgspec.structs.asdict(judgment) for judgment in self.session.given.values()]
-        return pd.DataFrame(rows, columns=["query", "entry", "grade", "note", "at"])
+        return as_frame(rows, ["query", "entry", "grade", "note", "at"])
 
     def agreement(self) -> dict[str, Any]:
         """Kappa with the first judge, where this one is second."""

@@ -5,8 +5,6 @@ a chart draws one after the other without naming a colour is in `steelyard.mplst
 reader's scheme, and a figure names nothing outside the page.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import warnings
@@ -15,16 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
-from steelyard_eval.common.formatting import clip, columns_of, legible
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+from steelyard.base.errors import visible
+from steelyard_eval.common.formatting import clip, columns_of
+from steelyard_eval.common.tabular import Axes, Figure
 
 WIDTH = 3.5
 """Inches: a column of the proceedings of SIGIR, a phone at 96 pixels an inch."""
@@ -88,7 +83,7 @@ def inches(text: str) -> float:
 
 def fitted(text: str, room: float) -> str:
     """A text cut to as many inches, an ellipsis at the cut."""
-    most = columns_of(shown := legible(text))
+    most = columns_of(shown := visible(text))
     while most > 1 and inches(shown) > room:
         most -= 1
         shown = clip(text, most)

@@ -3,15 +3,14 @@
 Rows of values have their names above their lines, so that a name is as long as the figure is wide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from steelyard_eval.common.formatting import legible
+from steelyard.base.errors import visible
+from steelyard_eval.common.tabular import Axes, Figure
 from steelyard_eval.views.drawing.canvas import (
     AXIS,
     BAD,
@@ -30,11 +29,6 @@ from steelyard_eval.views.drawing.canvas import (
     short,
     thin_ticks,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 FAR = 4
 """An estimate this many times further away than the median one lies beyond the axis."""
@@ -108,8 +102,8 @@ def spans(
 
 def _words(row: Span) -> str:
     """The words that leave room for the whole name: all, the brief ones, else their number."""
-    name = inches(legible(row.label))
-    wide = ((words, inches(legible(words))) for words in (row.words, row.brief) if words)
+    name = inches(visible(row.label))
+    wide = ((words, inches(visible(words))) for words in (row.words, row.brief) if words)
     fits = (words for words, width in wide if width < WORDS and name + width < WIDTH - _APART)
     return next(fits, row.brief.split(" ")[0] or row.words)
 

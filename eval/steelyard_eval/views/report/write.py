@@ -18,10 +18,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from steelyard.base.errors import visible
 from steelyard.base.files import compact, write_texts
 from steelyard_eval.common.configurations import short_name
 from steelyard_eval.common.console import brief
-from steelyard_eval.common.formatting import breakable, clip, legible, markdown, markdown_code
+from steelyard_eval.common.formatting import breakable, clip, markdown, markdown_code
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.structs import Listed, Result, replace
@@ -80,13 +81,13 @@ def _data(result: Result, labels: Sequence[str], places: int, columns: int) -> d
     )
     code = {id_: i for i, id_ in enumerate(ids)}
     return {
-        "labels": [legible(label) for label in labels],
+        "labels": [visible(label) for label in labels],
         "metric": result.metric,
-        "dataset": legible(shlex.quote(data.path or data.name)),
-        "ids": [legible(id_) for id_ in ids],
+        "dataset": visible(shlex.quote(data.path or data.name)),
+        "ids": [visible(id_) for id_ in ids],
         "texts": [clip(result.entries.get(id_) or "", columns) for id_ in ids],
         "queries": [
-            [legible(query.id), clip(query.text, 2 * columns), legible(query.category or "")] for query in queries
+            [visible(query.id), clip(query.text, 2 * columns), visible(query.category or "")] for query in queries
         ],
         "values": [
             [MISSING if (value := query.values.get(label)) is None else round(value * FINE) for query in queries]
@@ -111,8 +112,8 @@ def _columns(lists: Sequence[Listed], code: Mapping[str, int], places: int) -> d
         "entries": [code[id_] for one in lists for id_ in one.entries[:places]],
         "tops": [float(f"{top:.4g}") for top in tops],
         "scores": _shares((one.scores[:places] for one in lists), tops),
-        "signals": [legible(name) for name in names],
-        "short": [legible(short_name(name)) for name in names],
+        "signals": [visible(name) for name in names],
+        "short": [visible(short_name(name)) for name in names],
         "parts": [_shares((_part(one, name, places) for one in lists), tops) for name in names],
     }
 
@@ -236,7 +237,7 @@ def _asset(name: str) -> Markup:
 @cache
 def _html() -> Environment:
     """The environment for HTML: every value has its control characters escaped and is then autoescaped."""
-    environment = _environment(lambda value: legible(value) if _is_plain(value) else value, autoescape=True)
+    environment = _environment(lambda value: visible(value) if _is_plain(value) else value, autoescape=True)
     environment.filters["breakable"] = breakable
     environment.globals |= {"numeric": numeric, "value_and_note": value_and_note}
     return environment
