@@ -11,6 +11,10 @@ AXE_SHA256 := 29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header --no-emit-index-url --no-annotate \
   --generate-hashes -c constraints.txt pyproject.toml requirements/build.in
 
+# Containers often forbid bytecode. Then every process that tests start, and both workers, would compile all that they
+# import, for seconds each.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What `make check` tests: what runs in seconds, chosen by measured CPU time. Of these folders a database server, the
 # words of fifteen languages and drawing would take a third.
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \

@@ -114,8 +114,11 @@ def pytest_generate_tests(metafunc):
     """Give a test that asks for `shared_set` the name of every shared data set in turn."""
     if "shared_set" in metafunc.fixturenames:
         sets = sorted(p.parent.name for p in root("STEELYARD_DATA", "data").glob("*/dataset.json"))
+        large = getattr(metafunc.module, "LARGE", ())
+        night = [pytest.mark.nightly]
         # Without sets one test remains, which skips with the reason that `data_root` gives.
-        metafunc.parametrize("shared_set", sets or ["none"])
+        each = [pytest.param(name, marks=night if name in large else ()) for name in sets or ["none"]]
+        metafunc.parametrize("shared_set", each)
 
 
 # The same examples on every machine and every run; slow machines are not failures. Properties without a number of

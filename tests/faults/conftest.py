@@ -1,16 +1,13 @@
-"""The modules of this folder import one another by name, as they do when one of them is run as a script."""
+"""Small data sets, stored words and sockets of one's own, for tests of faults."""
 
 import socket
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-sys.path.append(str(HERE))
 # They have no doctests, and what they need (Dask, a server) is not imported to see that.
-collect_ignore = [path.name for path in HERE.glob("*.py") if not path.name.startswith("test_")]
+collect_ignore = [path.name for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("test_")]
 
 
 @pytest.fixture

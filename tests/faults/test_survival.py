@@ -367,7 +367,7 @@ def test_the_bound_ends_with_the_command(monkeypatch):
     assert MEMORY not in os.environ
 
 
-@pytest.mark.parametrize("count", [250, pytest.param(1_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("count", [100, pytest.param(1_000, marks=pytest.mark.nightly)])
 def test_a_loop_of_searches_holds_its_memory_and_its_files(count):
     """Four times as many searches with vectors, alone and in scopes; `make campaign` has 100,000."""
     found = loop.work(0, searches=2 * count)

@@ -8,7 +8,7 @@ hope of a good score first: a list that still differs is one that no order expla
 """
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from verdicts import SINGLE, Rule, both, compare, differs, near, recording, same
@@ -22,6 +22,7 @@ from steelyard.grammar import number_text
 from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Filters, Query, visible_to
+from steelyard.retrievers import tsearch
 from steelyard.retrievers.tsearch import lexical
 from steelyard.stores.base import ScoredId
 from steelyard.stores.sqlite import Vault
@@ -30,6 +31,7 @@ from steelyard.table.join import join
 
 RECENCY = "recency(half_life=68.96756393652842h, since=access)"
 STRATEGY = f"weighted_sum({{}}*rrf(vector, fts, k={{}}), {{}}*{RECENCY}, {{}}*importance)"
+tsearch.tsvector = cache(tsearch.tsvector)  # every vault has the same texts, in another order
 
 
 # The recording, and the engine on the same entries

@@ -1,22 +1,14 @@
-"""An embedding endpoint on the loopback address that misbehaves as told; modules that tests share, by name."""
+"""An embedding endpoint on the loopback address that misbehaves as told; the starter set; waiting."""
 
 import json
 import struct
-import sys
 import threading
 import time
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.append(str(Path(__file__).parent))  # for command_line
-sys.path.append(str(Path(__file__).parent / "candidates"))  # for search_forms
-sys.path.append(str(Path(__file__).parent / "learn"))  # for made_world
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # for by_trec_eval
-sys.path.append(str(Path(__file__).parents[1] / "parity"))  # for moltnet_text
 
 PROVIDER_VARIABLES = [
     *(f"{provider}_{what}" for provider in ("VOYAGE", "OPENAI", "COHERE") for what in ("API_KEY", "BASE_URL")),

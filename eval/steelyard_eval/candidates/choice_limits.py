@@ -1,8 +1,7 @@
 """What may be chosen: what a target expresses, and what costs at most so much."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -134,20 +133,16 @@ class Restriction:
                     took[key] = _median(space, config, queries)
                 if took[key] > self.latency:
                     continue
-            kept[begin:end] = self._expressed([partial(candidates.grid.config, row) for row in range(begin, end)])
+            few = {begin, begin + 1 % (end - begin), (begin + end) // 2, end - 1}
+            if not all(self.rejection_reason(candidates.grid.config(row)) for row in few):  # else it is none
+                every = map(candidates.grid.config, range(begin, end))
+                kept[begin:end] = [not self.rejection_reason(config) for config in every]
         if not kept.any():
             raise ConfigError(
                 "no candidate meets the limits"
                 + (f"; there, {TARGETS[self.target].says}" if self.target else "; allow more")
             )
         return kept
-
-    def _expressed(self, configs: Sequence[Callable[[], SearchConfig]]) -> list[bool]:
-        """Which weights of one setting the target expresses; that it is none of them is seen by a few."""
-        some = {configs[i] for i in (0, 1 % len(configs), len(configs) // 2, -1)}
-        if all(self.rejection_reason(config()) for config in some):
-            return [False] * len(configs)
-        return [not self.rejection_reason(config()) for config in configs]
 
 
 NONE = Restriction()

@@ -35,8 +35,10 @@ def weighted_kappa(one: Floats, other: Floats) -> float | None:
 
     1 for equal grades, 0 for what chance gives, and None where both gave one grade only.
     """
-    from sklearn.metrics import cohen_kappa_score  # here: it takes a second to import
-
-    if np.unique(np.concatenate([one, other])).size < 2:
+    grades, given = np.unique(np.concatenate([one, other]), return_inverse=True)
+    if (kinds := grades.size) < 2:
         return None
-    return float(cohen_kappa_score(one.astype(np.int64), other.astype(np.int64), weights="quadratic"))
+    both = np.bincount(given[: len(one)] * kinds + given[len(one) :], minlength=kinds**2).reshape(kinds, kinds)
+    by_chance = np.outer(both.sum(axis=0), both.sum(axis=1)) / len(one)
+    apart = np.subtract.outer(np.arange(kinds), np.arange(kinds)) ** 2  # in places of the grades that were given
+    return float(1 - (apart * both).sum() / (apart * by_chance).sum())

@@ -108,7 +108,7 @@ class TestServers:
     @tabled
     def test_what_cannot_be_used_ends_with_one_message(self, server, form, error, rule):
         with pytest.raises(getattr(errors, error), match=rule):
-            asked(server(form), timeout=2.0 if form in ("silent", "chatter", "pinging") else 30.0)
+            asked(server(form), timeout=0.5 if form in ("silent", "chatter", "pinging") else 30.0)
 
     def test_no_results_and_what_is_nested_too_deep_are_empty_lists(self, server):
         assert [asked(server(form))[0] for form in ("nothing", "deep")] == [[], []]

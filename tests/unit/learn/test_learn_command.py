@@ -34,7 +34,13 @@ def facts(found, key):
     return next(one.facts for one in said if one.key == key)
 
 
-def test_acts_alone_suggest_a_try_and_ship_nothing(data):
+@pytest.fixture
+def few_logged(monkeypatch):
+    """Candidates are valued on few logged queries, where the verdict does not depend on how many."""
+    monkeypatch.setattr("steelyard_eval.learn.decision.MAX_LOGGED_QUERIES", 40)
+
+
+def test_acts_alone_suggest_a_try_and_ship_nothing(data, few_logged):
     learned = data.learn(labels=False)
     result = learned.result
     log = facts(learned, "learn_log")
@@ -70,7 +76,7 @@ def test_labels_decide_and_acts_make_them_worth_more(tmp_path):
     assert {row["follows"] for row in result.table("follows")} >= {"the label", "vector"}
 
 
-def test_labels_that_were_chosen_are_no_proof(data):
+def test_labels_that_were_chosen_are_no_proof(data, few_logged):
     few = {query: data.dataset.qrels[query] for query in [*data.dataset.qrels][:25]}
     found = learn(replace(data.dataset, qrels=few, pool=JudgedPool(("bm25",), 10)), current="echovault")
     assert found.result.decision.verdict == "try"
