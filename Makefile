@@ -35,7 +35,7 @@ demo: .venv/installed  ## compare, tune and report on the data set inside the pa
 	$(BIN)/steelyard demo --out reports/demo
 
 test:  ## lint, types, the relevance gate, tests of the installed package
-	@$(MAKE) --no-print-directory -j 4 lint types gate .venv/axe/axe.min.js .venv/engines .venv/types
+	@$(MAKE) --no-print-directory -j 4 lint types gate .venv/axe/axe.min.js .venv/engines .venv/types .venv/collected
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not nightly" tests --pyargs steelyard steelyard_eval
 
 nightly: .venv/tested  ## what takes minutes and tries more of the same: races, fuzz budgets, large collections, small runs of the bench
@@ -146,6 +146,10 @@ clean:  ## remove .venv and the demo's report
 .venv/tested: .venv/installed requirements/test.txt
 	$(INSTALL) requirements/test.txt
 	touch $@
+
+# What tests import is compiled once, while others wait for downloads, and not by two workers at the same time.
+.venv/collected: .venv/compiled .venv/tested
+	$(BIN)/python -m pytest -q --collect-only tests --pyargs steelyard steelyard_eval > $@ 2>&1 || true
 
 # Rules of accessibility, for the tests of pages in a browser; without npm, or without a network, they are skipped.
 .venv/axe/axe.min.js: .venv/bin/python

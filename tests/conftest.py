@@ -123,7 +123,7 @@ def pytest_generate_tests(metafunc):
 
 # The same examples on every machine and every run; slow machines are not failures. Properties without a number of
 # their own are tried on so many examples; a long run sets more.
-EXAMPLES = int(os.environ.get("STEELYARD_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("STEELYARD_EXAMPLES", "20"))
 settings.register_profile("steelyard", deadline=None, derandomize=True, database=None, max_examples=EXAMPLES)
 settings.load_profile("steelyard")
 

@@ -15,7 +15,7 @@ from steelyard.stores.base import plain
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 
-CHECKS = int(os.environ.get("STEELYARD_ISOLATION_CHECKS", "75"))
+CHECKS = int(os.environ.get("STEELYARD_ISOLATION_CHECKS", "50"))
 SEARCHES = 25
 """Searches in one world."""
 VECTORS_ESCAPE = {key: {"vector", "graph"} for key in ("soleri:shipped", "soleri:newest")}

@@ -11,7 +11,7 @@ scores = st.one_of(st.sampled_from([-1.5, -0.2, 0.0, 0.3, 0.5, 0.5, 2.0]), st.fl
 found = st.dictionaries(st.sampled_from([f"m{at:02}" for at in range(14)]), scores, max_size=2 * LIMIT)
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(found, found)
 def test_the_preset_answers_and_merges_as_documented(keyword, vector):
     """Three keyword results or more answer alone; fewer are merged with the vectors."""

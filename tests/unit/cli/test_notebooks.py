@@ -31,7 +31,8 @@ def client():
         patch.setenv("COLUMNS", "100")  # text is folded to the terminal, and test runners set one of their own
         shared = nbformat.v4.new_code_cell(SHARED.format(folder=str(ROOT / "tests" / "unit")))
         first = nbformat.v4.new_notebook(cells=[shared])
-        made = NotebookClient(first, timeout=300, kernel_name="python3", record_timing=False)
+        how = {"kernel_name": "python3", "record_timing": False, "shutdown_kernel": "immediate"}
+        made = NotebookClient(first, timeout=300, **how)
         with made.setup_kernel():
             made.execute_cell(shared, 0)
             yield made

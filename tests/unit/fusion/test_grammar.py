@@ -74,12 +74,12 @@ def read_or_refused(text):
 
 
 class TestHostileText:
-    @settings(max_examples=300)
+    @settings(max_examples=150)
     @given(st.text() | st.text(alphabet="0123456789.eE+-*()[],= dhabfts_vectorrkmin\n\x00\u0663\xe9"))
     def test_any_text_is_read_or_refused_by_name(self, text):
         read_or_refused(text)
 
-    @settings(max_examples=300)
+    @settings(max_examples=150)
     @given(expressions.map(str), st.integers(0, 10_000), st.text(max_size=3), st.integers(0, 4))
     def test_a_damaged_strategy_is_read_or_refused(self, text, at, inserted, dropped):
         at %= len(text) + 1

@@ -46,7 +46,7 @@ one_query_grades = st.dictionaries(st.sampled_from(ENTRIES + OUTSIDE), st.intege
 cases = st.lists(st.tuples(ranked_lists, one_query_grades), min_size=1, max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(cases)
 @example([([], {"e0": 1})])
 @example([([0, 1, 2], {"e0": 0, "e1": 0})])
