@@ -22,7 +22,7 @@ def main() -> None:
 
     compiled_loops.compiled()
     first_ten.loop()
-    notes = {"a": "rotate the keys", "b": "cache the index", "c": "retry with jitter"}
+    notes = {"a": "rotate keys", "b": "cache indexes", "c": "retry jitter"}
     known = load_dict({"corpus": notes, "queries": notes, "qrels": {name: {name: 1} for name in notes}})
     with tempfile.TemporaryDirectory() as folder:
         recommend(known, embedder="lsa").report(folder)

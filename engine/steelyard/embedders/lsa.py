@@ -70,7 +70,7 @@ class LsaEmbedder:
         if len(kept) < 3 or len(texts) < 3:
             raise EmbedderError(
                 f"lsa needs at least 3 entries and 3 different words, the vault has {len(texts)} and {len(kept)}; "
-                "add entries, or search by keywords"
+                "add entries, or --embedder none for keywords alone"
             )
         vocabulary = {word: i for i, word in enumerate(kept)}
         idf = np.array([np.log((len(texts) + 1) / (seen[w] + 1)) + 1 for w in kept], dtype=np.float32)

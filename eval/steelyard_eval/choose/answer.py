@@ -11,7 +11,7 @@ from steelyard.base.errors import ConfigError, quote
 from steelyard.base.files import backup_path, canonical, read_bytes, write_text
 from steelyard.config import LISTS, SearchConfig, read_json
 from steelyard_eval.candidates.choice_limits import Best, describe_cost
-from steelyard_eval.choose.blockers import DRAWN
+from steelyard_eval.choose.blockers import DRAWN, MIN_TO_SHIP
 from steelyard_eval.choose.choice import Decided, decide
 from steelyard_eval.choose.few_labels import UnlabelledAdvice
 from steelyard_eval.choose.rule import Ruling
@@ -138,6 +138,8 @@ def advised(advice: UnlabelledAdvice, dataset: Dataset, formula: str, model: str
         last = label_more_step(dataset, advice.labels_needed, "decide")
     else:
         last = [label_step(dataset, "judge_pairs" if dataset.queries else "write_and_judge", pairs=dataset.pairs)]
+        if dataset.unlabelled >= MIN_TO_SHIP:
+            last.append(label_step(dataset, "judge_whole", option="--random", fewest=MIN_TO_SHIP))
     steps = to_do(advice.verdict, last, dataset, model)
     return Answer(advice.message.key, advice.message.facts, [], steps, formula)
 
@@ -227,7 +229,7 @@ def _files(path: str | Path, config: SearchConfig | None, attempt: SearchConfig 
 def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
     """Write these files, and remove those that are None; a line on each that was replaced, and how to undo that.
 
-    Each is copied first, but for one whose search one of the new files has: nothing of it is lost.
+    Each is copied first, but for one that is replaced by the same search, and nothing of that is lost.
     """
     new = [_search(config.to_json()) for config in files.values() if config is not None]
     lines = []
@@ -235,7 +237,7 @@ def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
         record: object = None
         with suppress(ConfigError):  # it may hold anything, and be missing
             record = read_json(file)
-        if file.is_file() and _search(record) not in new:
+        if file.is_file() and (config is None or _search(record) not in new):
             copy, name = backup_path(file), tuned_on_dataset(record)
             write_text(copy, read_bytes(file))
             facts: dict[str, Fact] = {"file": str(file), "done": "removed" if config is None else "replaced"}

@@ -60,7 +60,7 @@ def with_stages(result: Result) -> Result:
     for row, test in tested:
         kind = KINDS[test.verdict] if test.wins or test.losses else "unused"
         parts[kind].append(row.label.removeprefix("without "))
-    facts: dict[str, Fact] = {"metric": result.metric, "margin": MARGIN, "none": not parts["idle"]}
+    facts: dict[str, Fact] = {"metric": result.metric, "margin": MARGIN}
     facts |= {name: own or None for name, own in parts.items()}
     if len(parts["idle"]) == 1:
         facts |= {"idle": None, "idle_one": parts["idle"][0]}

@@ -102,7 +102,7 @@ def _listed(about: document.ExplainedView, query: Mapping[str, Any]) -> TextBloc
     if any(entry["factor"] for entry in entries):
         columns["factor"] = [f"x{entry['factor']['value']:.4g}" if entry["factor"] else "x1" for entry in entries]
     columns[TITLE] = [entry["headline"] for entry in entries]
-    lines += [f"no column, as 0 for all of these: {', '.join(map(short_name, silent))}"] if silent else []
+    lines += [f"0 for all of these, so without a column: {', '.join(map(short_name, silent))}"] if silent else []
     return TextBlock(lines, list(columns), list(zip(*columns.values(), strict=True)))
 
 

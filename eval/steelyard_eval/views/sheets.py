@@ -158,7 +158,7 @@ def _tests(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None:
     columns: dict[str, Sequence[Cell]] = {
         "challenger": [label for label, _ in tested],
         "verdict": [VERDICTS[test.verdict if test.wins or test.losses else "equal"] for test in tests],
-        "difference": [test.gain for test in tests],
+        "difference": [test.gain if test.wins or test.losses else Estimate(test.gain.mean) for test in tests],
         "p": [test.p for test in tests],
         "p_holm": [test.p_holm for test in tests],
         "counts": [f"{test.wins}/{test.ties}/{test.losses}" for test in tests],

@@ -392,7 +392,7 @@ def test_what_it_cannot_say_is_refused_by_name(strategy, lost):
     """It never says more than the strategy does: its program always promotes what an intent promises."""
     with pytest.raises(ConfigError) as told:
         write_foreign(find_system("spec_kit").config().with_strategy(parse_strategy(strategy)))
-    assert str(told.value).endswith(f"it has no words for {lost}")
+    assert str(told.value).endswith(f"it cannot say: {lost}")
 
 
 @pytest.mark.parametrize("fused", [RANKS, "rrf(vector, bm25, k=60)", "rrf(bm25, 0.25*graph, vector, k=5)"])

@@ -30,7 +30,7 @@ PENALTY = DEFAULTS["crossEncoder"]["lengthPenalty"]
 EVERY_TYPE_ALIKE = dict.fromkeys(DOCUMENT_TYPES, 1.0)
 FORM = (
     "its file fuses vector, bm25 and graph by reciprocal rank, with k, a bonus that multiplies and a weight for "
-    "graph alone, and raises by promised and document_type; it has no words for"
+    "graph alone, and raises by promised and document_type; it cannot say:"
 )
 
 

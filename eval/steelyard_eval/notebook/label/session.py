@@ -272,8 +272,13 @@ class Session:
 
 
 def ten_of(pool: Pool) -> dict[Pair, Judgment]:
-    """Pairs that the data set has labels of, drawn by the seed of the pool, as if they had been judged here."""
-    drawn = np.random.default_rng([pool.seed, SECOND]).permutation(np.flatnonzero(pool.known >= 0))[:TEN]
+    """Pairs that the data set has labels of, drawn by the seed of the pool, as if they had been judged here.
+
+    Half of them are relevant where there are so many: ten zeros would tell nothing.
+    """
+    drawn = np.random.default_rng([pool.seed, SECOND]).permutation(np.flatnonzero(pool.known >= 0))
+    some = np.isin(drawn, drawn[pool.known[drawn] > 0][: TEN // 2])
+    drawn = drawn[np.argsort(~some, kind="stable")][:TEN]
     pairs = {pool.pair(int(at)): int(pool.known[at]) for at in drawn}
     return {pair: Judgment(*pair, grade, "", "") for pair, grade in pairs.items()}
 

@@ -205,7 +205,7 @@ CHOSEN, TODAY, BASELINE, TUNED = "chosen", "today", "baseline", "in-sample"
 
 def say(message: Message) -> str:
     """The sentence of a key; KeyError for a key, or a fact, that is not there."""
-    return filled(SENTENCES[message.key], message.facts)
+    return filled(SENTENCES[message.key], message.facts).strip()
 
 
 def heading(key: str, facts: Mapping[str, Fact] | None = None) -> str:
