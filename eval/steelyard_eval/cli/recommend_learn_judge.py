@@ -153,6 +153,7 @@ def learn(
     elif dry_run or keep_queries:
         raise click.UsageError("--dry-run and --keep-queries need --from KIND[:PATH]; add it")
     written = {name: options.pop(name) for name in ("out", "floor")}
+    regular_target(Path(written["out"]))  # before the work, as for recommend
     _finish(bench.learn(log, rule=rule, **options), bench, **written)
 
 
