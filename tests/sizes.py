@@ -15,7 +15,7 @@ LIMITS = {
     "engine": 14_000,
     "engine/extensions": 4_000,
     "engine/testing": 1_100,
-    "eval": 30_536,
+    "eval": 30_557,
     "eval/extensions": 6_489,
     "tests": 40_366,
 }
@@ -24,7 +24,7 @@ ROOTS = {"engine/steelyard/": "engine", "eval/steelyard_eval/": "eval", "tests/"
 APART = ("extensions", "testing")
 LONGEST = {"engine": 425, "eval": 300}
 """Lines of a module but the facade."""
-FOLDER = 3_002
+FOLDER = 3_013
 """Lines of a folder of the workbench but its extensions."""
 PINNED, WORDS = 200, 4
 """Texts of so many words in what tests assert or match, at most: wording has one snapshot."""

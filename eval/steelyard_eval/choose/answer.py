@@ -10,6 +10,7 @@ from typing import Any, Self
 from steelyard.base.errors import ConfigError, quote
 from steelyard.base.files import backup_path, canonical, read_bytes, write_text
 from steelyard.config import LISTS, SearchConfig, read_json
+from steelyard.systems import find_system
 from steelyard_eval.candidates.choice_limits import Best, describe_cost
 from steelyard_eval.choose.blockers import DRAWN, MIN_TO_SHIP
 from steelyard_eval.choose.choice import Decided, decide
@@ -80,7 +81,8 @@ def _called(config: SearchConfig | None) -> str:
         return ""
     system, _, options = written_name(config).rstrip("]").partition("[")
     if config.system not in ("plain", LISTS):
-        new = "new weights" if config.effective.weights else ""
+        documented = find_system(config.name).config(config.limit).effective
+        new = "new weights" if config.effective.weights and config.effective != documented else ""
         return say(Message("name_system", {"system": system, "what": options or new}))
     formula, strategy = describe_config(config), config.effective
     facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals)}

@@ -97,7 +97,8 @@ def init(
     """Write a first baseline, and a workflow for GitHub or GitLab that gates pull requests.
 
     The default DATASET is the only data set in or below the working directory. init writes dataset.json, a first
-    baseline and a workflow. It keeps files that exist, and adds only --sampled and --pool to dataset.json.
+    baseline and, with --install, a workflow. It keeps files that exist, and adds only --sampled and --pool to
+    dataset.json.
 
     Parameters
     ----------

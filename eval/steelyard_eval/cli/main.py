@@ -205,7 +205,12 @@ MEMORY = "Use at most this much memory, such as 2G (default: three quarters of t
 @click.option("--json", is_flag=True, help="Print one JSON document on stdout.")
 @click.option("--memory", metavar="SIZE", expose_value=False, callback=_bound, help=MEMORY)
 @click.option(
-    "-q", "--quiet", is_flag=True, expose_value=False, callback=_hush, help="Print only errors on stderr."
+    "-q",
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=_hush,
+    help="Print the answer and errors, no notes.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Print all rows, tables and notes.")
 def main(json: bool, verbose: bool) -> None:

@@ -219,6 +219,7 @@ def judge(
     from steelyard_eval.notebook.label.statement import state_of
     from steelyard_eval.recording.workspace import embedder_of
     from steelyard_eval.result.sentences import say
+    from steelyard_eval.result.structs import Message
 
     other_than_model = contender or list_ or random or from_log or second_judge_of or apply
     refusals = {
@@ -235,7 +236,10 @@ def judge(
     data, queries = load_dataset(dataset).embedded_by(embedder), list[str]()
     folder, asks = Path(out) if out else folder_of(data), not (wants_json() or apply or list_ or model)
     if from_log:
+        known = len(data.queries)
         data, queries = drawn_from_log(data, seed, feedback, write=asks)
+        if asks and len(data.queries) > known:
+            note(say(Message("log_queries_added", {"count": len(data.queries) - known})))
     elif asks and not data.queries:
         for name in (judge, second_judge_of or judge):  # before queries are typed
             judgments_of(data, folder / f"{name}.jsonl")

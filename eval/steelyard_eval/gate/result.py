@@ -52,7 +52,7 @@ def gated(gate: Gate, compared: Sequence[BaselineComparison]) -> Result:
     deciding = [one for one in compared if one.verdict == verdict]
     changed = [one for one in deciding if one.findings[0].key not in UNCHANGED]
     first, *rest = (changed if verdict == "pass" else deciding) or deciding
-    names = {one.now.label: f"{one.baseline.label} before" for one in compared}
+    names = {one.now.label: f"{_was(one)} before" for one in compared}
     labels = {name: before if before not in names else f"{before} it" for name, before in names.items()}
     facts: dict[str, Fact] = {"choice": first.now.label, "verdict": verdict}
     if verdict == "pass" and not changed:
@@ -107,6 +107,12 @@ def _provenance(gate: Gate, baseline: str) -> Provenance:
         intents=intents_of(dataset) or "",
         ties=ties(kept.kind for kept in old.contenders),
     )
+
+
+def _was(one: BaselineComparison) -> str:
+    """What a contender's baseline is of: its own label, unless it takes another one's place."""
+    kept, now = one.baseline, one.now.ref.written
+    return kept.written if now and kept.written and now != kept.written else kept.label
 
 
 def _rows(one: BaselineComparison, before: str) -> Iterator[Row]:

@@ -88,7 +88,8 @@ class Runs(Tabular):
             if None not in (new[query], old.get(query)) and all(a.get(query) == b.get(query) for a, b in data)
         ]
         if not alike:
-            return say(Message("runs_without_values")), None
+            measured = all(state.get("values") for state in states)
+            return say(Message("runs_without_values", {"unmeasured": not measured, "measured": measured})), None
         queries = self.dataset.queries
         units = dict(zip((query.id for query in queries), unit_numbers(queries).tolist(), strict=True))
         groups = [units.get(query, query) for query in alike]

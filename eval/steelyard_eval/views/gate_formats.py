@@ -72,7 +72,8 @@ def _section(sheet: Sheet) -> str:
 
 def _rankings(result: Result, label: str) -> str:
     """The queries that a contender lost most on, with both rankings."""
-    before = next(row.label for row in result.rows if row.label.startswith(label) and row.label != label)
+    labels = [row.label for row in result.rows]
+    before = labels[labels.index(label) + 1]  # its baseline is the next row
     rows = [_row(query, label, before) for query in result.queries if label in query.lists]
     heads = f"| {heading('query')} | nDCG@10 | {heading('before')} | {heading('now')} |"
     return "\n".join(
