@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from steelyard import find_system, parse_strategy
 from steelyard.base.errors import ConfigError
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
 from steelyard_eval.candidates.candidates import candidates_around
 from steelyard_eval.candidates.families import PRESETS, starts
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer, measured

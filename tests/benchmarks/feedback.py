@@ -17,8 +17,7 @@ from evidence import Folder
 from evidence_matrices import DATA, METRIC, save_whole
 from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
+from steelyard import find_system, parse_strategy
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
 from steelyard_eval.choose.differences import Scored, SecondMeasurement
 from steelyard_eval.choose.public import PriorGains, table_weight

@@ -7,14 +7,12 @@ import apsw
 import synthetic
 from timing import Race, once, peer, race, recall, same_scores
 
-from steelyard.live.search import Searcher
+from steelyard import Query, Searcher, Vault, find_system
 from steelyard.live.sources import RetrieverPool
-from steelyard.memory.query import Query, clean_query
+from steelyard.memory.query import clean_query
 from steelyard.memory.text import content, terms
-from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.keywords import OFTEN
 from steelyard.stores.sqlite.schema import tokenizing
-from steelyard.systems import find_system
 
 bm25s = peer("bm25s")
 tantivy = peer("tantivy")

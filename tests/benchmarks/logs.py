@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
+from steelyard import find_system, parse_strategy
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter

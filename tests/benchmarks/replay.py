@@ -15,10 +15,7 @@ import synthetic
 from ir_measures import calc_aggregate, nDCG
 from timing import DisagreementError, Race, once, peer, race
 
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
+from steelyard import Searcher, Vault, find_system, parse_strategy
 from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.datasets import load

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
+from steelyard import Entry, Query, SignalTable
 from steelyard.retrievers import CANDIDATE_RETRIEVERS
 from steelyard.table.join import entry_facts, query_facts
-from steelyard.table.signal_table import SignalTable
 
 FUNCTION_WORDS = """
     the of and to in is for on that with as it be by are this was not or from at we an have do how which what

@@ -9,13 +9,10 @@ import sqlite_vec
 import synthetic
 from timing import Race, once, peer, race, recall, same_scores
 
-from steelyard.embedders.embed import LAYER_RECIPES, RecordedEmbedder
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import EVERYTHING, Query
+from steelyard import Entry, Query, RecordedEmbedder, Searcher, Vault, find_system
+from steelyard.embedders.embed import LAYER_RECIPES
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 
 faiss = peer("faiss")
 

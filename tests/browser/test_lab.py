@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 import steelyard_eval as sy
-from steelyard.config import SearchConfig
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
+from steelyard import SearchConfig, find_system, parse_strategy
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label.judgment_file import read_judgments
 

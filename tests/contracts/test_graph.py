@@ -5,15 +5,13 @@ from dataclasses import replace
 import pytest
 from tests.unit.tabled import tabled
 
+from steelyard import Entry, Filters, Query, Vault, find_system
 from steelyard.base.errors import ConfigError
 from steelyard.live.sources import identity
-from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.query import Filters, Query
+from steelyard.memory.entry import Relation
 from steelyard.retrievers.graph import SEEDS, GraphRetriever
 from steelyard.stores.base import Edge, ScoredId
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard_eval.recording.provenance import agree
 
 

@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 from worlds import KINDS, NOW, Directions, random_entry
 
+from steelyard import Entry, Filters, Query, Searcher, Vault, find_system
 from steelyard.embedders.embed import space_of
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 
 ESCAPES = [
     Entry("said", text="heron", domain="auth"),

@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
+from steelyard import Entry, Filters, Query, RecordedEmbedder, Searcher, Vault, find_system, fuse, parse_strategy
+from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.finish import parse_stages, to_rerank
-from steelyard.fusion import fuse, parse_strategy
-from steelyard.live.search import Searcher, rank_table
-from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.query import Filters, Query
+from steelyard.live.search import rank_table
+from steelyard.memory.entry import Relation
 from steelyard.retrievers import EMBEDDING, SCORERS
 from steelyard.stores.base import plain_id
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard.testing import same_bits
 from steelyard.testing.fusions import recomputed
 

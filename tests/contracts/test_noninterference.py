@@ -9,14 +9,13 @@ import noninterference
 import numpy as np
 import pytest
 
+from steelyard import Entry, Filters, Query, Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import space_of
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.query import Filters, Query, visible_to
+from steelyard.memory.entry import Relation
+from steelyard.memory.query import visible_to
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import SYSTEMS, find_system
+from steelyard.systems import SYSTEMS
 
 OURS = tuple(Entry(f"a{at}", text=f"token number{at} rotates", tenant="a") for at in range(5))
 THEIRS = tuple(Entry(f"b{at}", text="token token rotates daily", tenant="b") for at in range(40))

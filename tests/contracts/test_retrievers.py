@@ -6,16 +6,13 @@ import numpy as np
 import pytest
 from tests.unit.tabled import tabled
 
+from steelyard import Entry, Filters, Query, Vault, find_system
 from steelyard.live.sources import RetrieverPool
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.keywords import Bm25Retriever, FtsRetriever
 from steelyard.retrievers.kinds import words_or
 from steelyard.retrievers.vector import LayerRetriever, VectorRetriever, cosine, cosines
 from steelyard.stores.base import KeywordIndex, Space, plain_id
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard.systems.echovault import prefix_or
 from steelyard.testing import RetrieverContract, same_bits
 from steelyard.testing.retrievers import sample_entries

@@ -16,14 +16,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from worlds import CHECKS, NOW, SEARCHES, VECTORS_ESCAPE, World, one, random_entry, returned, scope, seen_by, some
 
+from steelyard import Query, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import DataError
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.query import Query
 from steelyard.retrievers import EMBEDDING
 from steelyard.stores.base import plain
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import SYSTEMS, find_system
+from steelyard.systems import SYSTEMS
 from steelyard_eval.vaults.read import list_entries, read_entries
 
 DATA = json.loads(Path(__file__).with_name("strategies.json").read_text("utf-8"))

@@ -7,11 +7,10 @@ from zlib import crc32
 import numpy as np
 import pytest
 
+from steelyard import Entry, Vault
 from steelyard.extensions.postgres import PostgresVault
-from steelyard.memory.entry import Entry
 from steelyard.stores.base import plain_id
 from steelyard.stores.federation import Federation, FederationRule, Tier
-from steelyard.stores.sqlite import Vault
 from steelyard.testing import ReadableContract, StoreContract
 from steelyard.testing.readable import SPACE, rows
 

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from steelyard import Entry, Filters, Searcher, Vault
 from steelyard.embedders.embed import LAYER_RECIPES, space_of
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.query import Filters, Rule
+from steelyard.memory.entry import Relation
+from steelyard.memory.query import Rule
 from steelyard.stores.base import plain
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.sqlite import Vault
 
 CHECKS = int(os.environ.get("STEELYARD_ISOLATION_CHECKS", "50"))
 SEARCHES = 25

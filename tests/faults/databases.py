@@ -21,9 +21,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import psycopg
 
-from steelyard.base.errors import SteelyardError
+from steelyard import Entry, SteelyardError
 from steelyard.extensions.postgres import PostgresVault
-from steelyard.memory.entry import Entry
 
 CLIENTS, SECONDS = 8, 30.0
 

@@ -40,29 +40,23 @@ import numpy as np
 import small
 
 import steelyard_eval as sy
-from steelyard.base.errors import SteelyardError
+from steelyard import Filters, LsaEmbedder, Query, SearchConfig, Searcher, SteelyardError, Vault
 from steelyard.base.files import STRICT_JSON, canonical
-from steelyard.config import SearchConfig
-from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret
 from steelyard.extensions.network.chat import ChatEndpoint
 from steelyard.extensions.network.endpoint import Endpoint, Response
 from steelyard.extensions.rerank.api import ApiReranker
 from steelyard.finish import Cut, Document, finish, parse_stages
 from steelyard.fusion import compile_plan, fuse, parse_strategy
-from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, read_entry
-from steelyard.memory.query import Filters, Query
 from steelyard.memory.text import content, render, template_fields
 from steelyard.retrievers import EMBEDDING, FETCHED, LAYERS
-from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.datasets import check as check_folder, load as load_folder
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.extensions.importers import load_store
-from steelyard_eval.extensions.usage import KINDS
-from steelyard_eval.extensions.usage.gather import gather
+from steelyard_eval.extensions.usage import KINDS, gather
 from steelyard_eval.extensions.usage.session import Corpus
 from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.learn.log_reader import DatasetIndex, read_log

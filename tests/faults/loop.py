@@ -12,9 +12,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from steelyard.live.search import Searcher
-from steelyard.memory.query import Filters, Query, visible_to
-from steelyard.stores.sqlite import Vault
+from steelyard import Filters, Query, Searcher, Vault
+from steelyard.memory.query import visible_to
 from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset, vault_embedder

@@ -21,14 +21,12 @@ import small
 sys.path.append(str(Path(__file__).resolve().parents[1] / "contracts"))
 import worlds
 
-from steelyard.base.errors import SteelyardError
+from steelyard import Query, Searcher, SteelyardError, Vault, find_system
 from steelyard.embedders.embed import space_of
-from steelyard.live.search import Searcher
 from steelyard.memory.entry import Relation
-from steelyard.memory.query import EVERYTHING, Query, visible_to
+from steelyard.memory.query import EVERYTHING, visible_to
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import SYSTEMS, find_system
+from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
 

@@ -16,13 +16,11 @@ import numpy as np
 import small
 from noninterference import Directions
 
+from steelyard import Entry, Filters, Vault
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
 from steelyard.extensions.cortex_client.client import CortexMem, SearchOptions
 from steelyard.extensions.cortex_client.uris import check_uri, vault_of
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters
-from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem import DIMENSIONS, DOCUMENTED
 
 CHECKS = 500

@@ -11,15 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from steelyard import Entry, Query, Searcher, Vault, find_system, fuse, parse_strategy
 from steelyard.base.errors import ConfigError, VaultError
-from steelyard.fusion import compile_plan, fuse, parse_strategy
-from steelyard.fusion.layered import Layered
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, read_entry
-from steelyard.memory.query import MAX_WORDS, Query, clean_query
+from steelyard.fusion import Layered, compile_plan
+from steelyard.memory.entry import read_entry
+from steelyard.memory.query import MAX_WORDS, clean_query
 from steelyard.retrievers.kinds import words_or
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard.systems.echovault import prefix_or
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets.corpus_and_queries import read_query

@@ -18,17 +18,13 @@ from small import ATTACKS, answer, one_message, sealed, steelyard, whole
 from tests.unit.tabled import tabled
 
 import steelyard.feedback as feedback
+from steelyard import Entry, Query, SearchConfig, Vault, find_system
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.files import LIMIT, STRICT_JSON, cache_folder, lines, read_bytes, unpacked, write_text
-from steelyard.config import SearchConfig
 from steelyard.embedders.embed import UnavailableEmbedder, restore
 from steelyard.extensions.network.endpoint import Secret
 from steelyard.feedback import LOCK_SECONDS
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import RetrieverConfig
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard_eval.datasets import check, open_dataset
 from steelyard_eval.datasets.logs import decode
 from steelyard_eval.datasets.manifest import starter

@@ -22,25 +22,19 @@ import pytest
 import small
 from small import ATTACKS
 
-from steelyard.base.errors import SteelyardError
+from steelyard import Entry, LsaEmbedder, SearchConfig, SteelyardError, Vault, find_system
 from steelyard.base.fields import parse_number
 from steelyard.base.files import STRICT_JSON, unpacked
-from steelyard.config import SearchConfig
-from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.cortex_client.rewriting import _is_profile
 from steelyard.extensions.network.endpoint import Response
 from steelyard.feedback import append_act
-from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard_eval.datasets import check, open_dataset
 from steelyard_eval.extensions.endpoints.answer_form import Mentioned
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
-from steelyard_eval.extensions.importers import benchmark, load_store, markdown
+from steelyard_eval.extensions.importers import ForeignStore, benchmark, load_store, markdown
 from steelyard_eval.extensions.importers.markdown import basic_homes as homes
 from steelyard_eval.extensions.importers.notes import Names, entry_of, heading_of, read_note
-from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.text_systems import _without_footer, array_of, cortex_mem
 from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Corpus, Searched, Spoken, Wrote
 from steelyard_eval.extensions.usage.transcripts import read_ubi

@@ -11,13 +11,12 @@ import pytest
 from small import ATTACKS, loosened, one_message, steelyard
 from tests.unit.tabled import beside, tabled
 
+from steelyard import Entry, Searcher, Vault, find_system
 from steelyard.base.errors import VaultError
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite import Vault, guard
-from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
+from steelyard.stores.sqlite import guard
+from steelyard.systems import SYSTEMS, analyses, keyword_indexes
 
 SPACE = Space("lsa", "text", "{text}")
 INDEX = next(iter(keyword_indexes(SYSTEMS.values())))

@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 import small
 
+from steelyard import Entry, SearchConfig, Searcher, Vault, find_system
 from steelyard.base.errors import VaultError
-from steelyard.config import SearchConfig
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.stores.sqlite import Vault, words
-from steelyard.systems import SYSTEMS, find_system
+from steelyard.stores.sqlite import words
+from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
 

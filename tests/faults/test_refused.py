@@ -12,19 +12,13 @@ import pytest
 from small import steelyard, whole
 from tests.unit.tabled import tabled
 
+from steelyard import LsaEmbedder, RecordedEmbedder, SearchConfig, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, DataError, DimensionMismatchError, VaultError
 from steelyard.base.files import MAX_NESTING, STRICT_JSON
-from steelyard.config import SearchConfig
-from steelyard.embedders.embed import RecordedEmbedder
-from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.cortex_client.uris import vault_of
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import MAX_WORDS, Filters, Query, clean_query
 from steelyard.stores.base import KeywordIndex, Space
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard_eval.recording import disk as recordings
 from steelyard_eval.vaults.arguments import Settings
 from steelyard_eval.vaults.read import RankedBy, open_searcher

@@ -23,15 +23,12 @@ import small
 import states
 from tests.unit.tabled import tabled
 
+from steelyard import Entry, RecordedEmbedder, Searcher, Vault, find_system
 from steelyard.base.errors import MachineError
 from steelyard.base.machine import MEMORY
-from steelyard.embedders.embed import RecordedEmbedder, embed_missing
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
+from steelyard.embedders.embed import embed_missing
 from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard_eval.common.process import MIN_MEMORY_BYTES, bounded, read_size
 from steelyard_eval.recording.disk import _save
 from steelyard_eval.vaults import vault_embedder

@@ -7,14 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from steelyard import Entry, Query, Vault, fuse
 from steelyard.base.errors import EmbedderError
 from steelyard.embedders.embed import space_of
 from steelyard.finish import finish
-from steelyard.fusion import fuse
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
 from steelyard.stores.base import ScoredId
-from steelyard.stores.sqlite import Vault
 from steelyard.table.join import join
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 from statements import Bench, Spy, ids, noted, scores
 
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Hit, Relation
-from steelyard.memory.query import EVERYTHING, Filters, Query, visible_to
+from steelyard import Entry, Filters, Hit, Query, Searcher, find_system, parse_strategy
+from steelyard.memory.entry import Relation
+from steelyard.memory.query import EVERYTHING, visible_to
 from steelyard.stores.federation import Federation, Tier
-from steelyard.systems import echovault, find_system, mem0, moltnet, soleri
+from steelyard.systems import echovault, mem0, moltnet, soleri
 
 TIMES = {"created_at", "updated_at", "last_accessed_at", "valid_from", "valid_until"}
 LISTS = {"tags", "participants"}

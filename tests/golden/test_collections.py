@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from by_trec_eval import oracle
 
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
+from steelyard import find_system, parse_strategy
 from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.compare import compare

@@ -20,6 +20,7 @@ from tables import Table
 from tests.unit.command_line import document, done
 from tests.unit.tabled import tabled
 
+from steelyard import Entry, Filters, Query, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
 from steelyard.extensions.cortex_client import ask
@@ -29,13 +30,8 @@ from steelyard.extensions.cortex_client.rewriting import Rewriter, accepted, pro
 from steelyard.extensions.cortex_client.uris import check_uri, vault_of
 from steelyard.extensions.network.chat import ChatEndpoint, chat_of
 from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import EVERYTHING, Filters, Query
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import (
     DIMENSIONS,
     DOCUMENTED,

@@ -11,12 +11,9 @@ from statements import Spy, ids, merged, named, noted, scores, statements
 from tables import ECHOVAULT as TABLE
 from tests.unit.tabled import tabled
 
+from steelyard import Entry, Searcher, Vault, parse_strategy
 from steelyard.base.errors import DimensionMismatchError
 from steelyard.embedders.embed import embed_missing
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.stores.sqlite import Vault
 from steelyard.systems.echovault import DOCUMENTED
 
 vault_of, SPACE = TABLE.bench.vault, TABLE.bench.space

@@ -12,12 +12,8 @@ import pytest
 from statements import DOCS, Spy, differing, ids, named, scores, statements
 from tables import ECHOVAULT_SHIPPED as TABLE
 
+from steelyard import Entry, Filters, Query, Searcher, find_system, parse_strategy
 from steelyard.base.errors import ConfigError
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query
-from steelyard.systems import find_system
 from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED
 
 OTHERS = [Entry(f"other{i}", title="reeds moor") for i in range(4)]

@@ -13,14 +13,11 @@ from statements import Spy, ids, named, statements
 from tables import MOLTNET as TABLE
 from tests.unit.command_line import document, done
 
+from steelyard import Entry, Filters, Query, Searcher, find_system
 from steelyard.base.extensions import EXTRAS
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.extensions.models import MiniLmInt8Embedder
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query
 from steelyard.memory.text import render
-from steelyard.systems import find_system
 from steelyard.systems.moltnet import DOCUMENTED, SHIPPED
 
 HOUR = 3_600.0

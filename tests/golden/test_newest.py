@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 from pytest import approx
 
+from steelyard import Entry, Query, fuse, parse_strategy
 from steelyard.base.fields import parse_time
 from steelyard.finish import Mmr, order
-from steelyard.fusion import fuse, parse_strategy
 from steelyard.fusion.routing import ByIntent
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
 from steelyard.retrievers.heuristics import bonus, entities, keywords
 from steelyard.stores.base import ScoredId
 from steelyard.systems import cortex_mem, spec_kit

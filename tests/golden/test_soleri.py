@@ -18,14 +18,11 @@ from statements import DOCS, Spy, differing, ids, named, noted, statements
 from tables import SOLERI as TABLE
 from tests.unit.command_line import document, done
 
+from steelyard import Entry, Filters, Query, Searcher, Vault, parse_strategy
 from steelyard.embedders.embed import embed_missing
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query
 from steelyard.stores.base import plain
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.sqlite import Vault, keywords
+from steelyard.stores.sqlite import keywords
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED, STOP_WORDS, soleri_or, soleri_tokens
 
 DAY = 86_400.0

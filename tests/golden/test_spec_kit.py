@@ -11,22 +11,17 @@ import pytest
 from statements import Spy, merged
 from tests.unit.tabled import tabled
 
+from steelyard import Entry, Filters, Query, RecordedEmbedder, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, VaultError
-from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
+from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.finish import Floor, Mmr
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, read_entry
-from steelyard.memory.query import Filters, Query
+from steelyard.memory.entry import read_entry
 from steelyard.retrievers.keywords import Bm25Index
 from steelyard.signals import PRIORS
 from steelyard.signals.formulas import PROMISED
 from steelyard.stores.base import ScoredId
 from steelyard.stores.postings import ScopedPostings
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
-from steelyard.systems.spec_kit import DOCUMENTED
-from steelyard.systems.spec_kit.enhancement import enhanced
+from steelyard.systems.spec_kit import DOCUMENTED, enhanced
 from steelyard.systems.spec_kit.words import INTENTS, STOP_WORDS, intent, intent_shipped, tokens_documented
 from steelyard.table.join import join
 

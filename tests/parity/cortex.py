@@ -6,13 +6,12 @@ Scores there are single precision: 1e-5 (oracles/README.md).
 import numpy as np
 from verdicts import Rule, both, counted, differs, near, recording, same
 
+from steelyard import Entry, Vault
 from steelyard.base.errors import DimensionMismatchError
 from steelyard.embedders.embed import space_of
 from steelyard.extensions.cortex_client.client import CortexMem, SearchOptions
 from steelyard.extensions.network.endpoint import EndpointError
-from steelyard.memory.entry import Entry
 from steelyard.retrievers.vector import cosine
-from steelyard.stores.sqlite import Vault
 from steelyard.systems import cortex_mem
 
 SINGLE = 1e-5

@@ -7,16 +7,13 @@ makes of the recording are methods: `near` (a recorded list of vectors), `fusion
 import numpy as np
 from verdicts import SINGLE, both, compare, differs, found as found_in, recording, same
 
+from steelyard import Entry, Filters, Query, Searcher, Vault, fuse, parse_strategy
 from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.base.fields import parse_time
 from steelyard.embedders.embed import space_of
 from steelyard.finish import Cut, finish
-from steelyard.fusion import fuse, parse_strategy
-from steelyard.live.search import Searcher, rank_table
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query
+from steelyard.live.search import rank_table
 from steelyard.stores.base import ScoredId
-from steelyard.stores.sqlite import Vault
 from steelyard.systems.echovault import DOCUMENTED
 from steelyard.table.join import join
 

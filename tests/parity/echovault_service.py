@@ -9,12 +9,11 @@ import echovault_recording as shared
 import numpy as np
 from verdicts import EXACT, SINGLE, both, compare, differs, near, same
 
+from steelyard import Entry, Filters, Hit, Query, Vault
 from steelyard.base.errors import DimensionMismatchError, EmbedderError
 from steelyard.embedders.embed import embed_missing
-from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.query import EVERYTHING, Filters, Query
+from steelyard.memory.query import EVERYTHING
 from steelyard.memory.text import render
-from steelyard.stores.sqlite import Vault
 from steelyard.systems.echovault import DELETED, SHIPPED, row, tool_result
 
 

@@ -13,19 +13,18 @@ from functools import cache, lru_cache
 import numpy as np
 from verdicts import SINGLE, Rule, both, compare, differs, near, recording, same
 
+from steelyard import Entry, Filters, Query, Searcher, Vault, fuse, parse_strategy
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import parse_time
 from steelyard.embedders.embed import space_of
 from steelyard.finish import finish
-from steelyard.fusion import fuse, parse_strategy
 from steelyard.grammar import number_text
-from steelyard.live.search import Searcher, rank_table
-from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.query import Filters, Query, visible_to
+from steelyard.live.search import rank_table
+from steelyard.memory.entry import Relation
+from steelyard.memory.query import visible_to
 from steelyard.retrievers import tsearch
 from steelyard.retrievers.tsearch import lexical
 from steelyard.stores.base import ScoredId
-from steelyard.stores.sqlite import Vault
 from steelyard.systems.moltnet import NEWEST, SHIPPED, text
 from steelyard.table.join import join
 

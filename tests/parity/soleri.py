@@ -14,20 +14,18 @@ from types import SimpleNamespace
 import numpy as np
 from verdicts import SINGLE, TIE, Rule, both, close, counted, differs, letters, near, recording, same
 
+from steelyard import Entry, Filters, Query, Searcher, Vault, parse_strategy
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import BATCH, embed_missing, space_of
 from steelyard.extensions.adaptive import AdaptiveRule, Feedback, adapt
 from steelyard.finish import Cut, Merge
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.query import Filters, Query, is_blank, valid_at
+from steelyard.memory.entry import Relation
+from steelyard.memory.query import is_blank, valid_at
 from steelyard.memory.text import render
 from steelyard.retrievers.keywords import Vocabulary
 from steelyard.signals.formulas import tags
 from steelyard.stores.base import ScoredId, plain_id
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.sqlite import Vault
 from steelyard.systems.soleri import FACTORS, NEWEST, SHIPPED, utf16_length
 from steelyard.table.join import join
 

@@ -10,19 +10,16 @@ import numpy as np
 from speckit_text import RULE, numbered, ranked
 from verdicts import SINGLE, Rule, close, differs, found, near, same
 
+from steelyard import Entry, Filters, Query, Searcher, Vault, fuse, parse_strategy
 from steelyard.base.errors import RerankError
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.extensions.rerank import CachedReranker, GuardedReranker
 from steelyard.finish import Cut, Document, Rerank, Rescore, finish
-from steelyard.fusion import fuse, parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import DAY, Entry, fsrs
-from steelyard.memory.query import Filters, Query
+from steelyard.memory.entry import DAY, fsrs
 from steelyard.retrievers.graph import GraphRetriever
 from steelyard.signals.formulas import DOCUMENT_TYPES, TIERS
 from steelyard.signals.reviews import GRADES, difficulty_after, stability_after
 from steelyard.stores.base import ScoredId
-from steelyard.stores.sqlite import Vault
 from steelyard.systems.spec_kit import SHIPPED
 from steelyard.table.join import join
 from steelyard.table.signal_table import RERANK

@@ -4,12 +4,11 @@ from functools import cached_property
 
 from verdicts import EXACT, Rule, both, close, compare, counted, letters, recording, same
 
+from steelyard import Entry, Vault
 from steelyard.base.fields import parse_time
 from steelyard.embedders.embed import embed_missing, space_of
-from steelyard.memory.entry import Entry
 from steelyard.retrievers.keywords import Bm25Index
 from steelyard.stores.postings import ScopedPostings
-from steelyard.stores.sqlite import Vault
 from steelyard.systems.spec_kit import enhancement, words as tokens
 
 ARCHIVED = "archived"

@@ -13,17 +13,13 @@ from by_trec_eval import oracle
 from hypothesis import given, settings, strategies as st
 from tabled import beside, tabled
 
+from steelyard import Entry, Query, SearchConfig, SignalTable, fuse, parse_strategy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.config import SearchConfig
 from steelyard.finish import Cut, Drop, Files
-from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.sources import identity
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVERS
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.table.join import entry_facts, query_facts
-from steelyard.table.signal_table import SignalTable
 from steelyard.testing import random_table, same_bits
 from steelyard_eval.candidates import compiled_loops
 from steelyard_eval.candidates.kernel import Kernel

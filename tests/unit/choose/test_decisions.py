@@ -16,10 +16,8 @@ import pytest
 from command_line import run
 from tabled import tabled
 
+from steelyard import SearchConfig, find_system, parse_strategy
 from steelyard.base.errors import ConfigError
-from steelyard.config import SearchConfig
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
 from steelyard_eval.candidates import choice_limits
 from steelyard_eval.candidates.candidates import build_candidates, of_config, record_all
 from steelyard_eval.candidates.choice_limits import Restriction

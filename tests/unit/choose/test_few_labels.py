@@ -7,8 +7,7 @@ import pytest
 from tabled import beside, tabled
 
 import steelyard_eval as sy
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
+from steelyard import find_system, parse_strategy
 from steelyard_eval.choose import few_labels
 from steelyard_eval.choose.blockers import chosen_queries
 from steelyard_eval.choose.differences import Scored

@@ -11,15 +11,12 @@ import pytest
 from markupsafe import escape
 from search_forms import form_of
 
-from steelyard.config import SearchConfig
-from steelyard.fusion import FAMILIES, parse_strategy
-from steelyard.fusion.ranks import Isr
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query
+from steelyard import Entry, Filters, Query, SearchConfig, find_system, parse_strategy
+from steelyard.fusion import FAMILIES, Isr
 from steelyard.memory.text import content, terms
 from steelyard.signals import PRIORS
 from steelyard.signals.formulas import DerivedSignal, SignalValues
-from steelyard.systems import SYSTEMS, find_system
+from steelyard.systems import SYSTEMS
 from steelyard_eval.candidates import candidates as layout
 from steelyard_eval.candidates.families import StartingPoint, available, starts
 from steelyard_eval.candidates.grid import LINE, _corners, shares

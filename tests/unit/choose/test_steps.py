@@ -10,9 +10,8 @@ import pytest
 from tabled import tabled
 
 import steelyard_eval as sy
+from steelyard import SearchConfig, find_system
 from steelyard.base import extensions as extras
-from steelyard.config import SearchConfig
-from steelyard.systems import find_system
 from steelyard_eval.choose.answer import for_target, write_and_log, write_weights
 from steelyard_eval.choose.duel import PairSelection
 from steelyard_eval.common.configurations import Setting

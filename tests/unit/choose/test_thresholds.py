@@ -10,10 +10,9 @@ from scipy import stats
 from tabled import tabled
 from written_set import write_set
 
+from steelyard import SearchConfig, find_system
 from steelyard.base.errors import ConfigError
-from steelyard.config import SearchConfig
 from steelyard.finish import Floor, parse_stages
-from steelyard.systems import find_system
 from steelyard_eval.choose import find_floor as floors
 from steelyard_eval.choose.find_floor import floor_for_all, floor_for_false_answers, floor_for_recall_loss
 from steelyard_eval.compare import compare

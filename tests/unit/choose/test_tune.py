@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from tabled import tabled
 
+from steelyard import SearchConfig, find_system, parse_strategy
 from steelyard.base.errors import ConfigError
-from steelyard.config import SearchConfig
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
 from steelyard_eval.candidates.settings import depths, round_weights, settings, shapes, simplify_config
 from steelyard_eval.candidates.source import Source, read_only
 from steelyard_eval.choose.recommend import recommend

@@ -14,10 +14,9 @@ import pytest
 from command_line import done, run
 from tabled import ROOT
 
-from steelyard.fusion import FAMILIES, fuse, parse_strategy
+from steelyard import Entry, Query, fuse, parse_strategy
+from steelyard.fusion import FAMILIES
 from steelyard.fusion.sums import NORMALIZERS
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
 from steelyard.stores.base import ScoredId
 from steelyard.table.join import join
 from steelyard_eval.cli.main import main

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from command_line import run
 
+from steelyard import Entry, Vault, find_system
 from steelyard.base.extensions import EXTRAS
-from steelyard.memory.entry import Entry
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import analyses, find_system
+from steelyard.systems import analyses
 from steelyard_eval.cli.diagnosis import Check, diagnose
 
 

@@ -10,15 +10,11 @@ from command_line import document, done, run
 from tabled import tabled
 from written_set import write_set
 
+from steelyard import Entry, SearchConfig, Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import parse_time
-from steelyard.config import SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
 from steelyard.memory.query import visible_to
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard_eval.common.configurations import written_name
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets.manifest import starter

@@ -12,12 +12,10 @@ from command_line import document, done
 from tabled import tabled
 
 import steelyard_eval as sy
+from steelyard import Filters, Query, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, RerankError
 from steelyard.base.extensions import installing
 from steelyard.config import RerankConfig, open_reranker
-from steelyard.fusion import parse_strategy
-from steelyard.memory.query import Filters, Query
-from steelyard.systems import find_system
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.answer import answer, effective_number, few, one_scope, unjudged

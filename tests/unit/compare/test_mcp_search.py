@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 from tabled import tabled
 
+from steelyard import Entry, Query
 from steelyard.base import errors
 from steelyard.base.errors import ConfigError, DataError, MachineError
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.extensions.endpoints.mcp_search import McpSearch

@@ -16,12 +16,10 @@ from command_line import run
 from tabled import beside, tabled
 from written_set import write_set
 
+from steelyard import Entry, SearchConfig, find_system
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.files import lines, open_unpacked, read_text
-from steelyard.config import SearchConfig
-from steelyard.memory.entry import Entry
 from steelyard.memory.text import render
-from steelyard.systems import find_system
 from steelyard_eval.common.configurations import lists_alone
 from steelyard_eval.datasets import check, load, tuning_queries
 from steelyard_eval.datasets.in_memory import load_dict

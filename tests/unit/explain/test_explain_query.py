@@ -9,11 +9,9 @@ from command_line import document, done
 from tabled import beside, tabled
 from written_set import write_set
 
+from steelyard import Explanation, find_system, parse_strategy
 from steelyard.base.errors import ConfigError
 from steelyard.finish import parse_stages
-from steelyard.fusion import parse_strategy
-from steelyard.fusion.plan import Explanation
-from steelyard.systems import find_system
 from steelyard.testing.fusions import recomputed
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter

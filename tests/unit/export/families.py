@@ -9,9 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from steelyard.config import SearchConfig
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
+from steelyard import SearchConfig, find_system, parse_strategy
 from steelyard_eval.export import TARGETS, unsupported
 
 FAMILIES = json.loads(Path(__file__).with_name("families.json").read_text("utf-8"))

@@ -18,13 +18,11 @@ import pytest
 from tabled import tabled
 
 import steelyard_eval as sy
+from steelyard import Query, find_system, fuse, parse_strategy
 from steelyard.finish import order
-from steelyard.fusion import fuse, parse_strategy
-from steelyard.memory.query import Query
 from steelyard.memory.text import CONTENT, content
 from steelyard.stores.base import ScoredId
 from steelyard.stores.postings import ANALYSIS
-from steelyard.systems import find_system
 from steelyard.table.join import join
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import workshop

@@ -14,14 +14,12 @@ from command_line import document, done
 from jsonschema import Draft202012Validator, validate
 from tabled import ROOT, beside, tabled
 
+from steelyard import SearchConfig, find_system, fuse, parse_strategy
 from steelyard.base.errors import ConfigError
-from steelyard.config import SearchConfig
 from steelyard.extensions.spec_kit_file import DEFAULTS, read_foreign, write_foreign
 from steelyard.finish import Mmr, order
-from steelyard.fusion import fuse, parse_strategy
 from steelyard.grammar import parse_call
 from steelyard.retrievers.kinds import RetrieverConfig
-from steelyard.systems import find_system
 from steelyard.testing import random_table
 from steelyard_eval.export import TARGETS, export
 

@@ -23,8 +23,7 @@ from steelyard.retrievers import RETRIEVERS
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table.signal_table import ranks
-from steelyard.testing import random_table
-from steelyard.testing.tables import select_rows
+from steelyard.testing import random_table, select_rows
 from steelyard_eval.export import export
 
 WORDS = beside(__file__)

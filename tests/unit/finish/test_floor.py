@@ -8,18 +8,14 @@ import numpy as np
 import pytest
 from tabled import tabled
 
+from steelyard import Entry, Query, RecordedEmbedder, Searcher, Vault, find_system, fuse, parse_strategy
 from steelyard.base.errors import ConfigError
 from steelyard.config import policy_of
-from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
+from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.feedback import Explore
 from steelyard.finish import Mmr, explain_rescore, finish, parse_stages, stages_without
-from steelyard.fusion import fuse, parse_strategy
-from steelyard.live.search import Searcher, rank_table
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
+from steelyard.live.search import rank_table
 from steelyard.stores.base import ScoredId
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard.table.join import join
 from steelyard.testing.fusions import recomputed
 from steelyard_eval.recording.disk import load, save

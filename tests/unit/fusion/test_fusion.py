@@ -9,17 +9,12 @@ import numpy as np
 import pytest
 from tabled import tabled
 
+from steelyard import Entry, Explanation, Query, Searcher, Vault, find_system, fuse, parse_strategy
 from steelyard.base.errors import ConfigError
-from steelyard.fusion import compile_plan, fuse, parse_strategy
-from steelyard.fusion.plan import Explanation
+from steelyard.fusion import compile_plan
 from steelyard.grammar import Duration
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
 from steelyard.signals import PRIORS
 from steelyard.stores.base import ScoredId
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard.table.join import join
 from steelyard.testing import random_table
 from steelyard.testing.fusions import recomputed

@@ -8,10 +8,7 @@ from tabled import beside, tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.feedback import Explore
-from steelyard.fusion import ByIntent, Signal, Term, near_variants, parse_strategy
-from steelyard.fusion.layered import Layered
-from steelyard.fusion.ranks import Rrf
-from steelyard.fusion.routing import Boost, Tiered
+from steelyard.fusion import Boost, ByIntent, Layered, Rrf, Signal, Term, Tiered, near_variants, parse_strategy
 from steelyard.fusion.sums import TRIED, WeightedSum
 from steelyard.grammar import MAX_LENGTH, MAX_NESTING, Duration, number_text
 from steelyard.node import MAX_WEIGHT, Amount

@@ -5,10 +5,8 @@ from functools import cache
 import numpy as np
 from simulator import CandidateLists
 
-from steelyard.fusion import parse_strategy
-from steelyard.memory.query import Query
-from steelyard.systems import find_system
-from steelyard.table.signal_table import NO_FACTS, SignalTable
+from steelyard import Query, SignalTable, find_system, parse_strategy
+from steelyard.table.signal_table import NO_FACTS
 from steelyard_eval.choose.differences import Scored, SecondMeasurement
 from steelyard_eval.choose.rule import FROM_A_LOG, Expectation, apply_rule
 from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts

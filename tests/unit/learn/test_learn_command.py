@@ -12,10 +12,8 @@ from command_line import document, done
 from tabled import tabled
 from written_set import write_lines
 
+from steelyard import Query, SearchConfig, find_system
 from steelyard.base.errors import DataError
-from steelyard.config import SearchConfig
-from steelyard.memory.query import Query
-from steelyard.systems import find_system
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn import learn

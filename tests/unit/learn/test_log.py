@@ -9,14 +9,11 @@ import pytest
 from tabled import tabled
 from written_set import write_lines
 
+from steelyard import Entry, Filters, Query, Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config import policy_of
 from steelyard.feedback import ACTIONS, Explore, FeedbackLog, append, append_act
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query, valid_at
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
+from steelyard.memory.query import valid_at
 from steelyard_eval.datasets.logs import Action
 from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.learn import searchers

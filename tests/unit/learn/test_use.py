@@ -12,8 +12,7 @@ from written_set import called, told, write_lines, write_set
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.importers import import_store
-from steelyard_eval.extensions.usage import KINDS
-from steelyard_eval.extensions.usage.gather import gather
+from steelyard_eval.extensions.usage import KINDS, gather
 from steelyard_eval.extensions.usage.log_writer import TIMELESS
 from steelyard_eval.extensions.usage.traces import ANSWER, SEARCH, TraceSpan, _events, _flat, _placed
 from steelyard_eval.learn.result import _places

@@ -8,20 +8,15 @@ from command_line import document, done
 from tabled import beside, tabled
 from written_set import write_set
 
+from steelyard import Entry, Query, RecordedEmbedder, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, DataError, VaultError
-from steelyard.embedders.embed import RecordedEmbedder
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import DAY, Entry
-from steelyard.memory.query import Query
+from steelyard.memory.entry import DAY
 from steelyard.results import hits_of
 from steelyard.retrievers.keywords import BM25, Bm25Retriever
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.signals.reviews import review
 from steelyard.stores.base import Space
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard_eval.vaults import reindex_vault, vault_embedder
 from steelyard_eval.vaults.read import RankedBy, open_searcher
 

@@ -16,18 +16,16 @@ import pytest
 from hypothesis import given, strategies as st
 from tabled import tabled
 
+from steelyard import Entry, Filters, Query, Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import format_time, parse_time
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.live import search as live_search
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Relation, read_entry
-from steelyard.memory.query import Filters, Query, clean_query, valid_at, visible_to
+from steelyard.memory.entry import Relation, read_entry
+from steelyard.memory.query import clean_query, valid_at, visible_to
 from steelyard.memory.text import content, terms
 from steelyard.memory.words import STOP_WORDS
 from steelyard.retrievers.kinds import words_or
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard.systems.echovault import prefix_or
 from steelyard_eval.datasets.corpus_and_queries import read_query
 

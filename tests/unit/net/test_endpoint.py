@@ -12,8 +12,7 @@ import pytest
 from tabled import beside, tabled
 
 from steelyard.base.errors import ConfigError
-from steelyard.extensions.network import endpoint as endpoint_module
-from steelyard.extensions.network.chat import ChatEndpoint
+from steelyard.extensions.network import ChatEndpoint, endpoint as endpoint_module
 from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Secret
 
 KEY = "sk-test-0123456789abcdef"

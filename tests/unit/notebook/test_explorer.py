@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from tabled import tabled
 
+from steelyard import Entry, SearchConfig, parse_strategy
 from steelyard.base.errors import ConfigError
-from steelyard.config import SearchConfig
-from steelyard.fusion import parse_strategy
-from steelyard.memory.entry import Entry
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.notebook.explorer.exploration import Exploration, _first
 from steelyard_eval.notebook.explorer.explored_data import weight_names

@@ -8,15 +8,9 @@ from tabled import tabled
 from written_set import write_set
 
 import steelyard_eval as sy
+from steelyard import Entry, Query, RecordedEmbedder, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError
-from steelyard.embedders.embed import RecordedEmbedder
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.compare import compare

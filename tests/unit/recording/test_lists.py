@@ -10,10 +10,8 @@ from command_line import done
 from ir_measures import nDCG
 
 import steelyard_eval as sy
+from steelyard import Entry, Searcher, Vault
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.stores.sqlite import Vault
 from steelyard.table.signal_table import TagSets
 from steelyard.testing import random_table
 from steelyard_eval.choose.recommend import recommend

@@ -10,14 +10,12 @@ import pytest
 from tabled import tabled
 
 import steelyard_eval as sy
+from steelyard import Entry, Searcher, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
 from steelyard.live.sources import RetrieverPool, identity
-from steelyard.memory.entry import Entry
 from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems import SYSTEMS, find_system
+from steelyard.systems import SYSTEMS
 from steelyard_eval.candidates.settings import of_retrievers
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter

@@ -10,18 +10,14 @@ import pytest
 from tabled import tabled
 from written_set import write_set
 
+from steelyard import Query, RecordedEmbedder, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, DataError, EmbedderError, RerankError, VaultError
-from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
+from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.finish import Merge, Ranking, Rerank
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
 from steelyard.memory.entry import read_entry
-from steelyard.memory.query import Query
 from steelyard.retrievers.graph import GraphRetriever
 from steelyard.retrievers.keywords import Bm25Retriever
 from steelyard.stores.base import ScoredId
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard.table.join import join
 from steelyard.table.signal_table import RERANK
 from steelyard_eval.datasets import load

@@ -9,12 +9,11 @@ import pytest
 from tabled import tabled
 
 import steelyard_eval as sy
-from steelyard import Entry, Vault
+from steelyard import Entry, Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.live.search import Searcher
 from steelyard.memory.words import language_of, languages_of
 from steelyard.stores.analysis import Analysis
-from steelyard.systems import find_system, keyword_indexes
+from steelyard.systems import keyword_indexes
 from steelyard_eval.candidates.settings import idle_options
 from steelyard_eval.compare.result import scripts
 from steelyard_eval.explain.known_items import dead_retrievers

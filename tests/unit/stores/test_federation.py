@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from tabled import tabled
 
+from steelyard import Entry, Filters, Vault
 from steelyard.base.errors import ConfigError
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import KeywordIndex, Space, copy_key
 from steelyard.stores.federation import Federation, FederationRule, Tier
-from steelyard.stores.sqlite import Vault
 
 INDEX = KeywordIndex("sample", ("title", "text"))
 SPACE = Space("model", "text", "{text}")

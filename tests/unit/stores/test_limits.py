@@ -14,19 +14,16 @@ import pytest
 from hypothesis import given, strategies as st
 from tabled import tabled
 
+from steelyard import Entry, SearchConfig, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, MachineError, VaultError
 from steelyard.base.files import open_regular
 from steelyard.base.machine import MEMORY, budget
-from steelyard.config import SearchConfig
 from steelyard.extensions.network import wire
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import EVERY_FIELD, Entry, Relation
+from steelyard.memory.entry import EVERY_FIELD, Relation
 from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import KeywordIndex, Space
-from steelyard.stores.sqlite import Vault, guard
-from steelyard.stores.sqlite.schema import from_rows, to_row
-from steelyard.systems import analyses, find_system
+from steelyard.stores.sqlite import from_rows, guard, to_row
+from steelyard.systems import analyses
 from steelyard_eval.vaults import reindex_vault, vault_embedder
 
 

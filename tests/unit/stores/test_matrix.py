@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 import sqlite_vec
 
+from steelyard import Entry, Filters, Vault
 from steelyard.base.errors import ConfigError, VaultError
 from steelyard.base.machine import MEMORY, PRECISION, PRECISIONS, budget
 from steelyard.extensions.int8 import Codes
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.matrix import VectorSegment
 
 SPACE = Space("random", "text", "{text}")

@@ -23,17 +23,15 @@ import pytest
 from command_line import document, done
 from tabled import tabled
 
+from steelyard import Entry, Filters, Query, RecordedEmbedder, Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError, MachineError, VaultError
-from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.extensions.postgres import PostgresVault
 from steelyard.extensions.postgres.server import Server
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import EVERYTHING, Filters, Query
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.sqlite import Vault, open_vault
-from steelyard.systems import SYSTEMS, find_system
+from steelyard.stores.sqlite import open_vault
+from steelyard.systems import SYSTEMS
 from steelyard.testing.readable import rows
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.serve.server import Served

@@ -5,16 +5,12 @@ from dataclasses import replace
 import pytest
 from tabled import tabled
 
-from steelyard.fusion import parse_strategy
-from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query
+from steelyard import Entry, Filters, Query, Searcher, Vault, parse_strategy
 from steelyard.retrievers.vector import fading
 from steelyard.signals.formulas import DOCUMENT_TYPES, TIERS
 from steelyard.signals.reviews import stability_after
 from steelyard.stores.base import plain_id
 from steelyard.stores.federation import Federation, FederationRule, Tier
-from steelyard.stores.sqlite import Vault
 from steelyard.systems import spec_kit as forms
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED
 from steelyard.systems.spec_kit.words import stem_js

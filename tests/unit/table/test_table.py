@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from steelyard import Entry, Query
 from steelyard.base.errors import ConfigError
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
 from steelyard.stores.base import ScoredId
 from steelyard.table.join import join
 from steelyard.table.signal_table import NO_FACTS, TagSets, count_rows, per_query, ranks

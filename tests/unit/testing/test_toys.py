@@ -16,13 +16,10 @@ from written_set import write_set
 
 import steelyard
 import steelyard_eval
-from steelyard import Searcher
+from steelyard import Entry, Searcher, Vault, find_system
 from steelyard.base.errors import DataError
 from steelyard.fusion import FAMILIES
-from steelyard.memory.entry import Entry
 from steelyard.signals import PRIORS
-from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 from steelyard.testing import FusionContract, RetrieverContract, SignalContract, StoreContract
 from steelyard.testing.retrievers import sample_entries
 

@@ -27,10 +27,9 @@ from steelyard.memory.entry import Entry, read_entry
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
 from steelyard_eval.datasets import load
-from steelyard_eval.extensions.serve import with_referee
+from steelyard_eval.extensions.serve import ServerLog, with_referee
 from steelyard_eval.extensions.serve.feedback_tools import OPERATIONS
 from steelyard_eval.extensions.serve.server import MemoryServer, PatientProtocol, Served, TokenGate, token_of
-from steelyard_eval.extensions.serve.tool_call import ServerLog
 from steelyard_eval.extensions.serve.tool_sets import MIMICS, find_face
 from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 from steelyard_eval.vaults import index_dataset

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from tabled import tabled
 
-from steelyard_eval.extensions.importers import Options, load_store
+from steelyard_eval.extensions.importers import Imported, Options, load_store
 from steelyard_eval.extensions.importers.arrays import checked
-from steelyard_eval.extensions.importers.base import Imported
 
 BODY = "The kiln is fired on Monday."
 
