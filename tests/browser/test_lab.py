@@ -15,7 +15,6 @@ from steelyard_eval.notebook.label.judgment_file import read_judgments
 
 from . import axe
 
-ROOT = Path(__file__).parents[2]
 PAIRS = 50
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.unit.tabled import vault_with
 from worlds import KINDS, NOW, Directions, random_entry
 
 from steelyard import Entry, Filters, Query, Searcher, Vault, find_system
@@ -22,8 +23,7 @@ ESCAPES = [
 def test_the_shipped_profile_shows_what_the_documented_one_does_not(name, also):
     # systems/soleri.md, 0.7: vector-only candidates skip the filters on domain, type and severity, and expiry.
     system, embedder = find_system(name), Directions(np.random.default_rng(0))
-    with Vault(":memory:") as vault:
-        vault.upsert(ESCAPES)
+    with vault_with(*ESCAPES) as vault:
         vectors = np.ones((len(ESCAPES), 3), dtype=np.float32)
         vault.put_vectors(space_of(embedder, "text", system.reading.recipe), [e.id for e in ESCAPES], vectors)
         query = Query("heron", filters=Filters.of({"domain": "auth"}), asked_at=NOW)
@@ -48,8 +48,7 @@ def test_every_kind_of_filter_admits_some_and_refuses_some():
     """Otherwise nothing would be proved; what a filter admits in SQL is what its predicate says."""
     rng = np.random.default_rng(0)
     entries = [replace(random_entry(rng, f"e{at}", 40), id=f"e{at}") for at in range(40)]
-    with Vault(":memory:") as vault:
-        vault.upsert(entries)
+    with vault_with(*entries) as vault:
         for kind in KINDS:
             sizes = set()
             for _ in range(20):

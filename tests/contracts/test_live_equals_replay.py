@@ -1,12 +1,11 @@
 """One code path: what live search answers is what replay answers, to the last bit."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
+from tests.unit.tabled import beside
 
 from steelyard import Entry, Filters, Query, RecordedEmbedder, Searcher, Vault, find_system, fuse, parse_strategy
 from steelyard.embedders.embed import embed_missing, space_of
@@ -25,7 +24,7 @@ SCOPES = [{}, {"project": "p0"}, {"project": "p1", "type": "t0"}, {"project": "n
 MAX_DEPTH = 40
 NOW = 1_795_305_600.0
 
-DATA = json.loads(Path(__file__).with_name("strategies.json").read_text("utf-8"))
+DATA = beside(__file__, "strategies.json")
 
 
 def world(seed, remembers=False):

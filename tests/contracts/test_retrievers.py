@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unit.tabled import tabled
+from tests.unit.tabled import tabled, vault_with
 
 from steelyard import Entry, Filters, Query, Vault, find_system
 from steelyard.live.sources import RetrieverPool
@@ -51,16 +51,14 @@ class TestBm25:
 
     @tabled
     def test_k1_and_b_are_the_formulas(self, k1, b, text, other, tf):
-        with Vault(":memory:") as small:
-            small.upsert([Entry("a", text=text), Entry("b", text=other)])
+        with vault_with(Entry("a", text=text), Entry("b", text=other)) as small:
             [found] = Bm25Retriever(small, k1, b).retrieve(Query("rare"), 5)
         assert found.score == pytest.approx(np.log(2) * tf, abs=1e-12)
 
 
 class TestLayer:
     def test_vectors_that_arrive_later_are_found(self):
-        with Vault(":memory:") as vault:
-            vault.upsert([Entry("a"), Entry("b")])
+        with vault_with(Entry("a"), Entry("b")) as vault:
             vault.put_vectors(SPACE, ["a"], embed("node")[None])
             retriever = LayerRetriever(vault, [(SPACE, embed)])
             assert [f.id for f in retriever.retrieve(Query("node"), None)] == ["a"]
@@ -83,8 +81,7 @@ class TestMemories(RetrieverContract):
     @pytest.fixture(params=["soleri", "soleri:shipped"])
     def retriever(self, request):
         system = find_system(request.param)
-        with Vault(":memory:") as vault:
-            vault.upsert(replace(entry, kind="memory") for entry in sample_entries())
+        with vault_with(*(replace(entry, kind="memory") for entry in sample_entries())) as vault:
             vault.upsert(replace(entry, id=f"entry-{entry.id}") for entry in sample_entries())
             yield Memories(RetrieverPool(vault, system, system.config(), None))
 

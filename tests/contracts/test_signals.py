@@ -1,11 +1,10 @@
 """The derived signals that ship, and every fusion, alone and nested, keep the promises of their kind."""
 
-import json
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.unit.tabled import beside
 
 from steelyard.fusion.sums import TRIED
 from steelyard.grammar import Duration
@@ -46,7 +45,7 @@ NORMALIZED = [
     *(f"weighted_sum(0.3*fts, 0.7*vector, normalize={name})" for name in TRIED),
     *(f"weighted_sum(0.2*bm25, 0.3*tfidf, 0.5*recency(half_life=365d), normalize={name})" for name in TRIED),
 ]
-STRATEGIES = json.loads(Path(__file__).with_name("strategies.json").read_text("utf-8"))["fused"]
+STRATEGIES = beside(__file__, "strategies.json")["fused"]
 
 
 @pytest.mark.parametrize("promise", [name for name in vars(FusionContract) if name.startswith("test_")])

@@ -10,8 +10,9 @@ import fuzz
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from tests.unit.tabled import vault_with
 
-from steelyard import Entry, Query, Searcher, Vault, find_system, fuse, parse_strategy
+from steelyard import Entry, Query, Searcher, find_system, fuse, parse_strategy
 from steelyard.base.errors import ConfigError, VaultError
 from steelyard.fusion import Layered, compile_plan
 from steelyard.memory.entry import read_entry
@@ -148,8 +149,7 @@ class TestFound:
             np.testing.assert_allclose(fuse(table, strategy), fuse(table, plain), atol=1e-9)
 
     def test_an_entry_that_is_gone_before_it_is_shown_says_so(self, monkeypatch):
-        with Vault(":memory:") as vault:
-            vault.upsert([Entry("a", text="token")])
+        with vault_with(Entry("a", text="token")) as vault:
             searcher = Searcher(vault, find_system("fts").config())
             whole = vault.get
             monkeypatch.setattr(vault, "get", lambda ids, *fields: whole(ids, *fields) if fields else [])
@@ -175,8 +175,7 @@ def test_a_small_gzip_file_may_be_a_large_corpus():
 def test_a_query_is_no_sql(monkeypatch):
     """Every value is bound: the text of the statements is the same whatever is asked."""
     statements = set()
-    with Vault(":memory:") as vault:
-        vault.upsert([Entry("a", text="token")])
+    with vault_with(Entry("a", text="token")) as vault:
         searcher = Searcher(vault, find_system("echovault").config())
         vault._db.exec_trace = lambda cursor, sql, bindings: statements.add(sql) or True
         for _ in range(12):  # the words of a searcher that has searched so often are read in another way

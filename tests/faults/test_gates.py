@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from small import ATTACKS, answer, one_message, sealed, steelyard, whole
-from tests.unit.tabled import tabled
+from tests.unit.tabled import tabled, vault_with
 
 import steelyard.feedback as feedback
-from steelyard import Entry, Query, SearchConfig, Vault, find_system
+from steelyard import Entry, Query, SearchConfig, find_system
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.files import LIMIT, STRICT_JSON, cache_folder, lines, read_bytes, unpacked, write_text
 from steelyard.embedders.embed import UnavailableEmbedder, restore
@@ -104,14 +104,12 @@ class TestWriting:
 
     def test_a_new_vault_is_for_its_owner_and_an_old_one_keeps_its_mode(self, tmp_path):
         path = tmp_path / "v.db"
-        with Vault(path, create=True) as vault:
-            vault.upsert([Entry("a")])
+        with vault_with(Entry("a"), path=path):
             modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in tmp_path.iterdir()}
         assert set(modes.values()) == {0o600}
         assert {"v.db", "v.db-wal"} <= modes.keys()
         path.chmod(0o640)
-        with Vault(path, create=True) as vault:
-            vault.upsert([Entry("b")])
+        vault_with(Entry("b"), path=path).close()
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
@@ -159,8 +157,7 @@ class TestEnvironment:
 
 def test_ids_titles_and_names_of_models_move_no_terminal(tmp_path):
     path, odd = tmp_path / "v.db", "e\x1b]0;owned\x07\u202e"
-    with Vault(path, create=True) as vault:
-        vault.upsert([Entry(odd, title=odd, text="token")])
+    with vault_with(Entry(odd, title=odd, text="token"), path=path) as vault:
         vault.ensure_index(find_system("echovault").reading.index)
         vault.save_model("m", "api", {"provider": "local", "base_url": "http://h", "model": odd}, {})
     for words in (["search", path, "token", "--explain"], ["vault", "list", path]):
@@ -224,8 +221,7 @@ class TestTelemetry:
 def test_settings_that_a_vault_remembers_are_checked(tmp_path):
     """A dimension of text came from a file and ended in a TypeError."""
     path = tmp_path / "v.db"
-    with Vault(path, create=True) as vault:
-        vault.upsert([Entry("a", text="token")])
+    with vault_with(Entry("a", text="token"), path=path) as vault:
         vault.ensure_index(find_system("plain").reading.index)
         odd = {"provider": "local", "base_url": "http://localhost:11434/v1", "model": "m", "dimension": "x"}
         vault.save_model("local/m", "api", odd, {})

@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 from small import ATTACKS, loosened, one_message, steelyard
-from tests.unit.tabled import beside, tabled
+from tests.unit.tabled import beside, tabled, vault_with
 
 from steelyard import Entry, Searcher, Vault, find_system
 from steelyard.base.errors import VaultError
@@ -30,8 +30,7 @@ def path(tmp_path):
 
 
 def make(path):
-    with Vault(path, create=True) as vault:
-        vault.upsert([Entry("a", text="token", created_at=1.0), Entry("b", text="other token")])
+    with vault_with(Entry("a", text="token", created_at=1.0), Entry("b", text="other token"), path=path) as vault:
         for index in keyword_indexes(SYSTEMS.values()):
             vault.ensure_index(index)
         vault.put_vectors(SPACE, ["a"], np.ones((1, 4), dtype=np.float32))
@@ -169,8 +168,7 @@ def test_relations_refuse_other_types(path, values, odd):
 def test_stored_words_of_other_types_are_damage(tmp_path, monkeypatch, odd, system):
     monkeypatch.setattr("steelyard.stores.sqlite.words.MIN_TEXTS_TO_STORE", 0)
     path = tmp_path / "stranger.db"
-    with Vault(path, create=True) as vault:
-        vault.upsert([Entry("a", text="token"), Entry("b", text="other token")])
+    with vault_with(Entry("a", text="token"), Entry("b", text="other token"), path=path) as vault:
         vault.ensure_words(analyses(SYSTEMS.values(), vault))
     tamper_types(path, *DATA["words"][odd])
 
@@ -249,14 +247,12 @@ class TestOpening:
             Vault(place)
         assert place.read_bytes() == b""
         for at in range(3):  # and opens again and again
-            with Vault(place, create=True) as store:
-                store.upsert([Entry(f"e{at}")])
+            with vault_with(Entry(f"e{at}"), path=place) as store:
                 assert store.count() == at + 1
 
 
 def test_vectors_of_unequal_count_write_nothing():
-    with Vault(":memory:") as vault:
-        vault.upsert([Entry("a"), Entry("b")])
+    with vault_with(Entry("a"), Entry("b")) as vault:
         with pytest.raises(ValueError, match="zip"):
             vault.put_vectors(SPACE, ["a", "b"], np.ones((1, 2), dtype=np.float32))
         assert vault.spaces() == []

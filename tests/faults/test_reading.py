@@ -1,13 +1,12 @@
 """Reading a vault changes no byte of it, whatever is asked, and also beside what a killed writer left."""
 
-import json
 import os
 import shutil
 import signal
-from pathlib import Path
 
 import pytest
 import small
+from tests.unit.tabled import ROOT, beside
 
 from steelyard import Entry, SearchConfig, Searcher, Vault, find_system
 from steelyard.base.errors import VaultError
@@ -18,7 +17,7 @@ from steelyard_eval.vaults import index_dataset
 
 READS = {
     **{f"search by {name}": ("search", "VAULT", "token cache", "--system", name) for name in SYSTEMS},
-    **json.loads(Path(__file__).with_suffix(".json").read_text("utf-8")),
+    **beside(__file__),
 }
 
 
@@ -36,7 +35,7 @@ def made(tmp_path_factory, starter):
 
 @pytest.fixture(scope="module")
 def starter():
-    return load(Path(__file__).parents[2] / "qrels" / "starter")
+    return load(ROOT / "qrels" / "starter")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import fuzz
 import numpy as np
 import pytest
 from small import steelyard, whole
-from tests.unit.tabled import tabled
+from tests.unit.tabled import tabled, vault_with
 
 from steelyard import LsaEmbedder, RecordedEmbedder, SearchConfig, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, DataError, DimensionMismatchError, VaultError
@@ -52,8 +52,7 @@ def asked(text, strategy, query=(1, 0)):
     """A query with this vector, of a vault whose one vector has two numbers."""
 
     def search():
-        with Vault(":memory:") as vault:
-            vault.upsert([Entry("a", text="token")])
+        with vault_with(Entry("a", text="token")) as vault:
             vault.put_vectors(SPACE, ["a"], np.array([[1, 0]], dtype=np.float32))
             embedder = RecordedEmbedder("tiny", SPACE.recipe, {text: np.array(query, dtype=np.float32)})
             config = find_system("plain").config().with_strategy(parse_strategy(strategy))
@@ -146,8 +145,7 @@ def test_what_is_just_inside_is_taken():
     assert nested(MAX_NESTING)() and nested(MAX_NESTING, '{"a":', "}")()
     assert len(STRICT_JSON.decode("[" + "[]," * 500 + "[]]")) == 501
     entry = Entry("a", tags=("x",), importance=3, created_at=-1.5, relations=(Relation("r", "b", 0.5, ""),))
-    with Vault(":memory:") as vault:
-        vault.upsert([entry])
+    with vault_with(entry) as vault:
         assert vault.get(["a"]) == [entry]
         vault.upsert([Entry(f"n{n}", importance=float(n)) for n in (10**18, 10**30, -(10**30), 1.5, 1e308)])
         for number in (10**18, 10**30, -(10**30), 1.5, 1e308):

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 import small
 import states
-from tests.unit.tabled import tabled
+from tests.unit.tabled import tabled, vault_with
 
 from steelyard import Entry, RecordedEmbedder, Searcher, Vault, find_system
 from steelyard.base.errors import MachineError
@@ -101,8 +101,7 @@ class TestMeanwhile:
         assert sorted(one.id for one in found) == ["a", "c"]  # each entry is in the one index, once
 
     def test_another_process_drops_the_vectors(self, tmp_path, meanwhile):
-        with Vault(tmp_path / "vault", create=True) as vault:
-            vault.upsert([Entry("a")])
+        with vault_with(Entry("a"), path=tmp_path / "vault") as vault:
             vault.put_vectors(SPACE, ["a"], np.ones((1, 2), dtype=np.float32))
             meanwhile(lambda other: other.drop_space(SPACE))
             vault.drop_space(SPACE)
@@ -112,8 +111,7 @@ class TestMeanwhile:
         """The vector stands for its old text: it waits for the next turn."""
         vectors = {"old": np.array([1, 0]), "new": np.array([0, 1]), "b": np.array([1, 1])}
         embedder = RecordedEmbedder("tiny", "{text}", vectors)
-        with Vault(tmp_path / "vault", create=True) as vault:
-            vault.upsert([Entry("a", text="old"), Entry("b", text="b")])
+        with vault_with(Entry("a", text="old"), Entry("b", text="b"), path=tmp_path / "vault") as vault:
             meanwhile(lambda other: other.upsert([Entry("a", text="new")]))
             assert embed_missing(vault, embedder, SPACE) == 1
             assert vault.missing(SPACE) == ["a"]
@@ -202,8 +200,7 @@ class TestReadOnly:
     @pytest.mark.parametrize("index", [True, False])
     def test_a_vault_that_was_copied_while_it_was_written_is_read_whole_or_refused(self, place, tmp_path, index):
         """Its newest commits are in the log beside it, and need the log's index to be read."""
-        with Vault(tmp_path / "vault", create=True) as vault:
-            vault.upsert([Entry("a")])
+        with vault_with(Entry("a"), path=tmp_path / "vault") as vault:
             for suffix in ("", "-wal", "-shm") if index else ("", "-wal"):
                 shutil.copy(tmp_path / f"vault{suffix}", place / f"vault{suffix}")
         remounted(place)

@@ -3,18 +3,18 @@
 import math
 import re
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
+from tests.unit.tabled import ROOT, vault_with
 
-from steelyard import Entry, Query, Vault, fuse
+from steelyard import Entry, Query, fuse
 from steelyard.base.errors import EmbedderError
 from steelyard.embedders.embed import space_of
 from steelyard.finish import finish
 from steelyard.stores.base import ScoredId
 from steelyard.table.join import join
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = ROOT / "docs"
 
 
 class Spy:
@@ -51,8 +51,7 @@ class Bench:
         return space_of(Spy(model), "text", self.recipe)
 
     def vault(self, *entries, cosines=None, path=":memory:"):
-        vault = Vault(path, create=path != ":memory:")
-        vault.upsert(entries)
+        vault = vault_with(*entries, path=path)
         if cosines:
             self.place(vault, cosines)
         return vault

@@ -6,13 +6,12 @@ the unit of the system. What a row expects under which name is the table `EXPECT
 which error, which says what.
 """
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from statements import Bench, Spy, ids, noted, scores
+from tests.unit.tabled import beside
 
 from steelyard import Entry, Filters, Hit, Query, Searcher, find_system, parse_strategy
 from steelyard.memory.entry import Relation
@@ -81,7 +80,7 @@ class Table:
     """
 
     def __init__(self, name, system, *functions):
-        self.content = content = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
+        self.content = content = beside(__file__, f"{name}.json")
         self.worlds, self.calls, self.configs = content["worlds"], content["calls"], content.get("configs", {})
         self.searches, self.contexts, self.shown = content["searches"], content["contexts"], content["shown"]
         self.system, self.bench, self.field, self.within = system, Bench(system), "title", 1e-12

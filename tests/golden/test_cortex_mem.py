@@ -18,7 +18,7 @@ import pytest
 from statements import Spy, named
 from tables import Table
 from tests.unit.command_line import document, done
-from tests.unit.tabled import tabled
+from tests.unit.tabled import tabled, vault_with
 
 from steelyard import Entry, Filters, Query, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, DataError
@@ -58,8 +58,7 @@ def placed(cosine):
 
 def filled(entries, cosines):
     """A vault of entries; `cosines` is layer -> id -> cosine with the query."""
-    vault = Vault(":memory:")
-    vault.upsert(entries)
+    vault = vault_with(*entries)
     for layer in ("l0", "l1", "l2"):
         own = cosines.get(layer, {})
         if own:
@@ -225,8 +224,7 @@ class TestOptions:
     def test_a_prefix_is_plain_text_in_sql_and_in_python(self):
         """No wildcard, no case folding, and no stop at a slash."""
         names = ["cortex://session/a", "cortex://session/ab", "cortex://Session/a", "x cortex://session/a", "c%"]
-        vault = Vault(":memory:")
-        vault.upsert(Entry(f"e{at}", uri=name) for at, name in enumerate(names))
+        vault = vault_with(*(Entry(f"e{at}", uri=name) for at, name in enumerate(names)))
         for prefix, expected in [("cortex://session/a", {"e0", "e1"}), ("c%", {"e4"}), ("c_rtex", set())]:
             filters = Filters.of({"uri": {"prefix": prefix}})
             assert {entry.id for entry in vault.entries(filters)} == expected
@@ -393,8 +391,7 @@ class TestFiles:
 
     def test_a_directory_without_text_has_no_vector_of_its_text(self):
         """Where no file has details, text stands for them, and a model has a direction for an empty text, too."""
-        vault = Vault(":memory:")
-        vault.upsert([directory()])
+        vault = vault_with(directory())
         for layer in ("text", *LAYER_RECIPES):
             embed_missing(vault, Spy(), space_of(Spy(), layer, DOCUMENTED.reading.recipe))
         with CortexMem(vault, Spy()) as memory:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from statements import Spy, merged
-from tests.unit.tabled import tabled
+from tests.unit.tabled import tabled, vault_with
 
-from steelyard import Entry, Filters, Query, RecordedEmbedder, Searcher, Vault, find_system, parse_strategy
+from steelyard import Entry, Filters, Query, RecordedEmbedder, Searcher, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, VaultError
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.finish import Floor, Mmr
@@ -100,8 +100,7 @@ NOTES = [read_entry(row)[0] for row in SAMPLES["notes"]]
 
 @pytest.fixture
 def vault():
-    store = Vault(":memory:")
-    store.upsert([replace(entry, created_at=NOW - 30 * DAY) for entry in NOTES])
+    store = vault_with(*[replace(entry, created_at=NOW - 30 * DAY) for entry in NOTES])
     embed_missing(store, embedder(), space_of(embedder(), "text", RECIPE))
     with store:
         yield store

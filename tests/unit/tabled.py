@@ -1,9 +1,11 @@
-"""What lies in files beside tests: tables of cases, and the checkout itself."""
+"""What tests begin with: tables of cases in files beside them, the checkout itself, and a vault of entries."""
 
 import json
 from pathlib import Path
 
 import pytest
+
+from steelyard import Vault
 
 ROOT = Path(__file__).parents[2]
 """The checkout."""
@@ -23,3 +25,10 @@ def tabled(test):
     tables = beside(test.__code__.co_filename)
     names, *rows = (row for row in tables[test.__name__] if isinstance(row, list))
     return pytest.mark.parametrize(names, rows)(test)
+
+
+def vault_with(*entries, path=":memory:"):
+    """A vault of these entries, in memory or made at a path."""
+    vault = Vault(path, create=path != ":memory:")
+    vault.upsert(entries)
+    return vault

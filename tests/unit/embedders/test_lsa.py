@@ -6,19 +6,18 @@ import math
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import random as sparse_random
-from tabled import tabled
+from tabled import beside, tabled
 
 from steelyard.base.errors import EmbedderError, VaultError
 from steelyard.embedders.lsa import ITERATIONS, LsaEmbedder, _truncated_svd
 from steelyard.stores.sqlite import Vault
 from steelyard.testing import same_bits
 
-TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["TEXTS"]
+TEXTS = beside(__file__)["TEXTS"]
 
 
 FIT = """

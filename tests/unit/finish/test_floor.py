@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import tabled, vault_with
 
-from steelyard import Entry, Query, RecordedEmbedder, Searcher, Vault, find_system, fuse, parse_strategy
+from steelyard import Entry, Query, RecordedEmbedder, Searcher, find_system, fuse, parse_strategy
 from steelyard.base.errors import ConfigError
 from steelyard.config import policy_of
 from steelyard.embedders.embed import embed_missing, space_of
@@ -28,8 +28,7 @@ FUSED = "weighted_sum(0.5*bm25, 0.5*vector, normalize=theoretical)"
 
 
 def searcher(strategy, *finish_stages, vectors=True, texts=TEXTS):
-    vault = Vault(":memory:")
-    vault.upsert([Entry(id_, text=text) for id_, text in texts.items()])
+    vault = vault_with(*[Entry(id_, text=text) for id_, text in texts.items()])
     known = {TEXTS[id_]: np.array(row, dtype=np.float32) for id_, row in VECTORS.items()}
     known |= {"lock": np.array([1, 0], dtype=np.float32), "zebra": np.array([0.6, -0.8], dtype=np.float32)}
     embedder = RecordedEmbedder("tiny", "{text}", known) if vectors else None
@@ -217,8 +216,7 @@ def memory():
     known = {text: rng.normal(size=2).astype(np.float32) for text in [*texts, "token"]}
     embedder = RecordedEmbedder("plane", "{text}", known)
     config = find_system("plain").config(5, model="plane").with_strategy(find_system("bm25").config(5).strategy)
-    with Vault(":memory:") as vault:
-        vault.upsert([Entry(f"e{at:02}", text=text) for at, text in enumerate(texts)])
+    with vault_with(*[Entry(f"e{at:02}", text=text) for at, text in enumerate(texts)]) as vault:
         embed_missing(vault, embedder, space_of(embedder, "text", "{title}\n{text}"))
         yield vault, embedder, replace(config, finish=(Mmr(10, 0.3), *config.finish))
 

@@ -1,15 +1,13 @@
 """Fusions by hand: every number is derived beside it; mem0's beside a script that follows its scoring.py."""
 
-import json
 import math
 from math import exp
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import beside, tabled, vault_with
 
-from steelyard import Entry, Explanation, Query, Searcher, Vault, find_system, fuse, parse_strategy
+from steelyard import Entry, Explanation, Query, Searcher, find_system, fuse, parse_strategy
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import compile_plan
 from steelyard.grammar import Duration
@@ -47,7 +45,7 @@ def scored(table, strategy, q=0):
     return {table.entries[table.entry[r]]: scores[r] for r in rows if not np.isnan(scores[r])}
 
 
-LISTS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["LISTS"]
+LISTS = beside(__file__)["LISTS"]
 
 
 @tabled
@@ -201,8 +199,7 @@ def test_what_stands_for_what_is_missing_is_shown():
 
 
 def test_a_hit_is_explained_and_a_stranger_is_not():
-    with Vault(":memory:") as vault:
-        vault.upsert([Entry("a", text="cache"), Entry("b", text="other")])
+    with vault_with(Entry("a", text="cache"), Entry("b", text="other")) as vault:
         result = Searcher(vault, find_system("fts").config()).search(Query("cache"))
     assert recomputed(result.explain("a")) == result.hits[0].score
     with pytest.raises(ConfigError, match="entry 'b'"):
@@ -219,7 +216,7 @@ def test_what_the_terms_add_is_the_score(text):
     np.testing.assert_allclose(parts.sum(axis=1), plan.scores()[rows], rtol=1e-12, atol=1e-12)
 
 
-RANX = json.loads(Path(__file__).with_name("ranx.json").read_text("utf-8"))
+RANX = beside(__file__, "ranx.json")
 
 
 @pytest.mark.parametrize("text", RANX["cases"])

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import tabled, vault_with
 from written_set import write_lines
 
 from steelyard import Entry, Filters, Query, Searcher, Vault, find_system
@@ -141,8 +141,7 @@ def test_a_search_that_was_narrowed_is_a_query_of_its_own(tmp_path):
 
 
 def test_a_search_that_is_logged_says_how_it_was_narrowed(tmp_path):
-    vault = Vault(":memory:")
-    vault.upsert([Entry("a", text="token one", project="p"), Entry("b", text="token two", project="q")])
+    vault = vault_with(Entry("a", text="token one", project="p"), Entry("b", text="token two", project="q"))
     searcher = Searcher(vault, find_system("fts").config())
     writer = FeedbackLog(tmp_path / "log.jsonl", searcher.config, clock=lambda: 1.79e9)
     narrowed = Filters.of({"project": "p"})

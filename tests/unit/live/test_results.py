@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from command_line import document, done
-from tabled import beside, tabled
+from tabled import beside, tabled, vault_with
 from written_set import write_set
 
 from steelyard import Entry, Query, RecordedEmbedder, Searcher, Vault, find_system, parse_strategy
@@ -29,8 +29,7 @@ ENTRIES = (
 
 @pytest.fixture
 def vault():
-    with Vault(":memory:") as vault:
-        vault.upsert(ENTRIES)
+    with vault_with(*ENTRIES) as vault:
         vault.searcher = Searcher(vault, find_system("bm25").config(10, ""), None)
         yield vault
 
@@ -57,8 +56,7 @@ def test_the_clock_may_stand_at_the_epoch(vault):
 
 
 def test_who_ranks_whatever_is_found_asks_vectors_too_unless_told_not_to():
-    with Vault(":memory:") as vault:
-        vault.upsert(ENTRIES)
+    with vault_with(*ENTRIES) as vault:
         vault.put_vectors(Space("m", "text", "{title}"), ["b"], np.ones((1, 2), np.float32))
         config = find_system("plain").config(10, "m").with_strategy(parse_strategy("importance"))
         searcher = Searcher(vault, config, RecordedEmbedder("m", "{title}", {"garden": np.ones(2)}))
@@ -88,9 +86,7 @@ NOW = 1_767_225_600.0
 
 
 def stored(**facts):
-    vault = Vault(":memory:")
-    vault.upsert([Entry("a", text="x", **facts)])
-    return vault
+    return vault_with(Entry("a", text="x", **facts))
 
 
 def test_a_review_writes_stability_difficulty_time_and_count():
@@ -226,8 +222,7 @@ def test_the_shipped_profile_returns_an_entry_once_though_its_copies_differ(tmp_
 def test_words_that_only_a_tag_says_have_vectors(tmp_path):
     """MoltNet embeds the tags, so its model has to know their words."""
     tagged = [Entry(f"e{i}", title=t, text=t, tags=("zebrafish",) if i < 2 else ()) for i, t in enumerate(BIRDS)]
-    with Vault(tmp_path / "v.db", create=True) as vault:
-        vault.upsert(tagged)
+    vault_with(*tagged, path=tmp_path / "v.db").close()
     reindex_vault(str(tmp_path / "v.db"), "lsa")
     strategy = find_system("vector").searching.strategy
     config = replace(find_system("moltnet").config(10, "lsa"), finish=()).with_strategy(strategy)

@@ -8,15 +8,14 @@ import random
 import time
 import unicodedata
 from datetime import UTC, datetime
-from pathlib import Path
 
 import apsw
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from tabled import tabled
+from tabled import beside, tabled, vault_with
 
-from steelyard import Entry, Filters, Query, Searcher, Vault, find_system
+from steelyard import Entry, Filters, Query, Searcher, find_system
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import format_time, parse_time
 from steelyard.embedders.embed import embed_missing, space_of
@@ -31,7 +30,7 @@ from steelyard_eval.datasets.corpus_and_queries import read_query
 
 # date -u -d @1795305600  ->  2026-11-22T00:00:00Z
 MIDNIGHT = 1795305600.0
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+DATA = beside(__file__)
 
 
 @pytest.fixture
@@ -111,13 +110,6 @@ class TestFilters:
         assert Filters() & both == both & Filters() == both
 
 
-def holding(*entries):
-    """A vault of these entries."""
-    vault = Vault(":memory:")
-    vault.upsert(entries)
-    return vault
-
-
 TAGS = ("auth", "jwt", 'quo"te', "é")
 DAYS = (None, 0.0, 10.0, 20.0, 30.0)
 
@@ -165,7 +157,7 @@ def holds(entry, asked):
 def test_sql_and_python_admit_the_same_entries(seed):
     rng = random.Random(seed)  # noqa: S311 -- reproducible, not secret
     entries = [random_entry(rng, number) for number in range(60)]
-    vault = holding(*entries)
+    vault = vault_with(*entries)
     for _ in range(10):
         asked = {field: rng.choice(choices) for field, choices in CHOICES.items() if rng.random() < 0.5}
         filters = Filters.of(asked)
@@ -178,13 +170,13 @@ def test_a_window_holds_its_first_moment_and_not_its_last():
     # Soleri: valid_until null or > now, valid_from null or <= now (systems/soleri.md, section 3)
     ends = {"always": (None, None), "from-now": (10.0, None), "until-now": (None, 10.0), "later": (11.0, None)}
     windows = {**ends, "inside": (9.0, 11.0)}
-    vault = holding(*(Entry(name, valid_from=a, valid_until=b) for name, (a, b) in windows.items()))
+    vault = vault_with(*(Entry(name, valid_from=a, valid_until=b) for name, (a, b) in windows.items()))
     assert {e.id for e in vault.entries(valid_at(10.0))} == {"always", "from-now", "inside"}
 
 
 def test_a_caller_sees_the_union_of_the_scopes():
     entries = [Entry("mine", vault="v1"), Entry("team", tenant="t1"), Entry("both", vault="v1", tenant="t1")]
-    vault = holding(*entries, Entry("foreign", vault="v2", tenant="t2"), Entry("nobody"))
+    vault = vault_with(*entries, Entry("foreign", vault="v2", tenant="t2"), Entry("nobody"))
     seen = visible_to({"vault": ("v1",), "tenant": ("t1",)})
     assert {e.id for e in vault.seen_by(seen).entries()} == {"mine", "team", "both"}
     for nothing in (visible_to({"vault": ()}), visible_to({})):
@@ -196,7 +188,7 @@ def test_what_a_caller_may_see_is_no_filter():
     """An entry of another tenant would say that one of the caller's is superseded."""
     seen, current = visible_to({"tenant": ("a",)}), Filters.of({"superseded": False})
     claim = Entry("theirs", tenant="b", relations=(Relation("supersedes", "ours"),))
-    vault = holding(Entry("ours", tenant="a"), claim)
+    vault = vault_with(Entry("ours", tenant="a"), claim)
     asks = [lambda: current & seen, lambda: seen & current, lambda: list(vault.entries(seen))]
     for ask in [*asks, lambda: vault.count(seen), lambda: vault.within(["ours"], seen)]:
         with pytest.raises(ConfigError, match="it to seen_by"):
@@ -207,7 +199,7 @@ def test_what_a_caller_may_see_is_no_filter():
 def test_only_an_accepted_successor_supersedes():
     # MoltNet: relation supersedes with status accepted; EchoVault: superseded_by
     draft = Relation("supersedes", "disputed", None, "proposed"), Relation("cites", "cited")
-    vault = holding(
+    vault = vault_with(
         *map(Entry, ("old", "disputed", "cited")),
         Entry("named", superseded_by="x"),
         Entry("new", relations=(Relation("supersedes", "old", None, "accepted"),)),
@@ -291,7 +283,7 @@ class Spy:
 @pytest.fixture
 def searcher():
     system, spy = find_system("soleri"), Spy()
-    vault = holding(Entry("a", title="token"), Entry("b", title="secret"), Entry("m", text="x", kind="memory"))
+    vault = vault_with(Entry("a", title="token"), Entry("b", title="secret"), Entry("m", text="x", kind="memory"))
     embed_missing(vault, spy, space_of(spy, "text", system.reading.recipe))
     return Searcher(vault, system.config(), spy, clock=lambda: 0.0)
 

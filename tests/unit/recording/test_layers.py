@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import tabled, vault_with
 from written_set import write_set
 
 import steelyard_eval as sy
@@ -88,8 +88,7 @@ def test_the_directories_of_a_recording_are_kept(tmp_path):
         {"id": "m", "uri": f"{home}/1.md", "text": "the token"},
     ]
     dataset = load(write_set(tmp_path / "set", entries, [{"id": "q", "text": "the token"}], "q 0 m 1\n"))
-    store = Vault(":memory:")
-    store.upsert(dataset.entries)
+    store = vault_with(*dataset.entries)
     space = Workspace(dataset, store, RecordedEmbedder("ones", "{title}\n{text}", {"the token": np.ones(2)}))
     space_config = find_system("cortex_mem").config(10, "ones")
     for layer, recipe, id_ in (("l0", "{l0}", "d"), ("l1", "{l1}", "d"), ("l2", "{text}\n{details}", "m")):

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import tabled, vault_with
 from written_set import write_set
 
-from steelyard import Query, RecordedEmbedder, Searcher, Vault, find_system, parse_strategy
+from steelyard import Query, RecordedEmbedder, Searcher, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, DataError, EmbedderError, RerankError, VaultError
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.finish import Merge, Ranking, Rerank
@@ -196,8 +196,7 @@ def searcher():
     recipe = "{title}\n{text}"
     texts = [f"{e.title}\n{e.text}" for e in entries()] + list(ASKED)
     embedder = Dies("letters", recipe, {text: letters(text) for text in texts})
-    with Vault(":memory:") as vault:
-        vault.upsert(entries())
+    with vault_with(*entries()) as vault:
         embed_missing(vault, embedder, space_of(embedder, "text", recipe))
         own = find_system("spec_kit").config(4, environ=RERANKING)
         yield Searcher(vault, own, embedder, clock=lambda: NOW, reranker=Lengths())

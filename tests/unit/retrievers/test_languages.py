@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tabled import tabled
+from tabled import tabled, vault_with
 
 import steelyard_eval as sy
 from steelyard import Entry, Searcher, Vault, find_system
@@ -93,8 +93,7 @@ def test_stop_words_tell_the_language(text, language):
 
 
 def test_words_are_counted_anew_when_other_languages_are_declared():
-    vault = Vault(":memory:")
-    vault.upsert([Entry("a", text="Die Häuser und die Wälder"), Entry("b", text="Berge")])
+    vault = vault_with(Entry("a", text="Die Häuser und die Wälder"), Entry("b", text="Berge"))
     searcher, found = Searcher(vault, find_system("bm25").config(10), None), []
     for languages in (["english"], ["english", "german"], ["german"]):
         vault.set_languages(languages)

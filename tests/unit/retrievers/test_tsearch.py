@@ -4,19 +4,18 @@ What a test expects was printed by PostgreSQL 15.20 (ts_parse, to_tsvector, webs
 stands in the recording of MoltNet, or is derived in a comment; generated texts are compared with a server.
 """
 
-import json
 import math
 import random
-from pathlib import Path
 
 import pytest
 from moltnet_text import printed
+from tabled import beside
 
 from steelyard.retrievers.english import STOP_WORDS, _between_markup, stem, tokens_of, tsvector
 from steelyard.retrievers.tsearch import Not, Phrase, best, flat, has_negation, ranker, websearch
 from steelyard.stores.postings import ScopedPostings
 
-SAID = json.loads(Path(__file__).with_name("tsearch.json").read_text("utf-8"))
+SAID = beside(__file__, "tsearch.json")
 """Texts and what PostgreSQL says of them."""
 
 

@@ -4,9 +4,9 @@ That a federation reads like a store is in tests/contracts/test_stores.py."""
 
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import tabled, vault_with
 
-from steelyard import Entry, Filters, Vault
+from steelyard import Entry, Filters
 from steelyard.base.errors import ConfigError
 from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import KeywordIndex, Space, copy_key
@@ -22,8 +22,7 @@ FILLER = [Entry(f"filler{i}", text="nothing of the kind") for i in range(9)]
 
 def tier(name, *entries, priority=None, cosines=None):
     """A vault in memory; `cosines` places the vectors of some entries by their cosine with `EAST`."""
-    vault = Vault(":memory:")
-    vault.upsert(entries)
+    vault = vault_with(*entries)
     if cosines:
         sides = [[value, (1 - value * value) ** 0.5] for value in cosines.values()]
         vault.put_vectors(SPACE, list(cosines), np.array(sides, dtype=np.float32))

@@ -12,7 +12,7 @@ import apsw
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from tabled import tabled
+from tabled import tabled, vault_with
 
 from steelyard import Entry, SearchConfig, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, MachineError, VaultError
@@ -90,8 +90,7 @@ def test_a_vault_in_memory_has_2_gib_at_most_and_says_so():
 def test_a_vault_file_that_finds_no_room_for_vectors_says_so(tmp_path):
     """A megabyte, for sqlite-vec's first 1,024 places of 16 kB."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Vault(tmp_path / "vault", create=True) as vault:
-        vault.upsert([Entry("a")])
+    with vault_with(Entry("a"), path=tmp_path / "vault") as vault:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, before[1]))
         try:
             with pytest.raises(MachineError, match=r"write .*vault: .*;"):
@@ -193,8 +192,7 @@ THREADS = 8
 def vault(request, tmp_path):
     path = str(tmp_path / "v.db")
     if request.param == "file":
-        with Vault(path, create=True) as made:
-            made.upsert(ENTRIES)
+        vault_with(*ENTRIES, path=path).close()
         reindex_vault(path, "lsa")
     with Vault(path if request.param == "file" else ":memory:") as shared:
         shared.upsert(ENTRIES)

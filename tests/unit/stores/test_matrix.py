@@ -7,6 +7,7 @@ import apsw
 import numpy as np
 import pytest
 import sqlite_vec
+from tabled import vault_with
 
 from steelyard import Entry, Filters, Vault
 from steelyard.base.errors import ConfigError, VaultError
@@ -134,8 +135,7 @@ def test_the_error_of_a_code_is_no_less_than_what_it_lacks():
 
 def test_a_vector_that_is_listed_and_not_there_is_a_damaged_vault(tmp_path, monkeypatch):
     monkeypatch.setenv(PRECISION, "int8")
-    with Vault(tmp_path / "vault", create=True) as vault:
-        vault.upsert([Entry("a"), Entry("b")])
+    with vault_with(Entry("a"), Entry("b"), path=tmp_path / "vault") as vault:
         vault.put_vectors(SPACE, ["a", "b"], np.eye(2, dtype=np.float32))
     db = apsw.Connection(str(tmp_path / "vault"))
     db.execute("DELETE FROM vec_1_rowids WHERE rowid = 1")
@@ -220,8 +220,7 @@ def test_an_older_snapshot_is_searched_as_it_is(pair):
 
 def test_above_the_budget_sqlite_vec_searches(tmp_path, monkeypatch):
     monkeypatch.setenv(MEMORY, "0")
-    with Vault(tmp_path / "vault", create=True) as vault:
-        vault.upsert([Entry("a")])
+    with vault_with(Entry("a"), path=tmp_path / "vault") as vault:
         vault.put_vectors(SPACE, ["a"], np.array([[1, 0]], np.float32))
         monkeypatch.setattr(vault, "_read", lambda *_: pytest.fail("loaded"))
         asked = (SPACE, np.array([1, 0], np.float32), EVERYTHING, 9, True)

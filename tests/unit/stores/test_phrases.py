@@ -1,13 +1,11 @@
 """Keywords searched in memory are found as FTS5 finds them: the same ids and the same float64 bits."""
 
-import json
 from contextlib import nullcontext
-from pathlib import Path
 
 import apsw
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import beside, tabled
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
@@ -21,7 +19,7 @@ INDEXES = [
     KeywordIndex("two", ("text", "title"), "unicode61 remove_diacritics 0"),
     KeywordIndex("three", ("text",), "trigram"),
 ]
-WORDS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["WORDS"]
+WORDS = beside(__file__)["WORDS"]
 SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"project": "none"})]
 
 

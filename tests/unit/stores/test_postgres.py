@@ -16,12 +16,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import document, done
-from tabled import tabled
+from tabled import ROOT, tabled
 
 from steelyard import Entry, Filters, Query, RecordedEmbedder, Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError, MachineError, VaultError
@@ -39,7 +38,7 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.vaults.read import RankedBy, open_searcher
 from steelyard_eval.vaults.write import _renew
 
-STARTER = Path(__file__).resolve().parents[3] / "qrels" / "starter"
+STARTER = ROOT / "qrels" / "starter"
 SPACE = Space("model", "text", "{text}")
 FILTERS = (EVERYTHING, *map(Filters.of, ({"project": "api"}, {"superseded": False}, {"tags": "auth"})))
 

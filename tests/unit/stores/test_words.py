@@ -1,14 +1,12 @@
 """What a vault keeps of words, and between calls: the same lists, bit for bit, as those that are counted anew."""
 
-import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import apsw
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import ROOT, beside, tabled, vault_with
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
@@ -24,8 +22,8 @@ from steelyard_eval.vaults import index_dataset, reindex_vault
 BM25, SOLERI, JS, MOLTNET = map(find_system, ("bm25", "soleri", "spec_kit:js", "moltnet"))
 SEARCH = MOLTNET.reading.index
 SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"tags": ["x"]}), valid_at(50.0)]
-STARTER = Path(__file__).parents[3] / "qrels" / "starter"
-TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+STARTER = ROOT / "qrels" / "starter"
+TABLES = beside(__file__)
 ASKED, VOCABULARY = TABLES["ASKED"], TABLES["VOCABULARY"]
 
 
@@ -65,8 +63,7 @@ def tokens(vault):
 
 def anew(vault):
     """The same of a vault in memory that has just been filled."""
-    with Vault(":memory:") as fresh:
-        fresh.upsert(vault.entries())
+    with vault_with(*vault.entries()) as fresh:
         yield from found(fresh)
 
 
@@ -112,8 +109,7 @@ def test_a_new_process_reads_what_is_stored(tmp_path, always, monkeypatch):
 @pytest.mark.parametrize("often", [255, 256, 400])
 def test_a_word_is_counted_as_often_as_it_occurs_when_it_is_stored(tmp_path, always, often):
     """Small counts take a byte each in the file."""
-    with Vault(tmp_path / "vault", create=True) as vault:
-        vault.upsert([Entry("a", text="token " * often), Entry("b", text="cache")])
+    with vault_with(Entry("a", text="token " * often), Entry("b", text="cache"), path=tmp_path / "vault") as vault:
         vault.ensure_words(analyses([BM25], vault))
         counted = vault.counted(BM25.reading.bm25_words.analysis, EVERYTHING)
         assert len(vault.word_indexes()) == 1
@@ -141,8 +137,7 @@ def test_words_that_are_counted_anew_meanwhile_are_an_error_and_never_a_shorter_
 
 @tabled
 def test_damaged_postings_are_refused(tmp_path, always, change):
-    with Vault(tmp_path / "vault", create=True) as vault:
-        vault.upsert(Entry(f"e{at}", text="token cache") for at in range(9))
+    with vault_with(*(Entry(f"e{at}", text="token cache") for at in range(9)), path=tmp_path / "vault") as vault:
         vault.ensure_words([analysis(SEARCH)])
     with apsw.Connection(str(tmp_path / "vault")) as db:
         db.execute(change)
@@ -191,8 +186,7 @@ def test_many_are_read_once_each_and_the_oldest_go_first():
 
 def test_an_entry_that_takes_the_row_of_a_removed_one_has_its_own_id(tmp_path):
     """SQLite gives the largest row number again once it is free."""
-    with Vault(tmp_path / "vault", create=True) as vault:
-        vault.upsert([Entry("a", text="token"), Entry("b", text="token token")])
+    with vault_with(Entry("a", text="token"), Entry("b", text="token token"), path=tmp_path / "vault") as vault:
         assert tokens(vault) == tokens(vault) == ["a", "b"]
         vault.delete(["b"])
         vault.upsert([Entry("c", text="token token")])
@@ -234,8 +228,7 @@ def copies(tmp_path, monkeypatch):
     """A vault, a view of it, and what is copied for that."""
     copied, copy = [], Vault.copied
     monkeypatch.setattr(Vault, "copied", lambda self, visible: copied.append(self) or copy(self, visible))
-    with Vault(tmp_path / "v.db", create=True) as vault:
-        vault.upsert([Entry("a", text="token", project="p")])
+    with vault_with(Entry("a", text="token", project="p"), path=tmp_path / "v.db") as vault:
         yield vault, vault.seen_by(Filters.of({"project": "p"})), copied
 
 

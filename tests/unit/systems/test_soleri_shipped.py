@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from tabled import tabled
+from tabled import tabled, vault_with
 
-from steelyard import Entry, Filters, Query, Searcher, Vault, parse_strategy
+from steelyard import Entry, Filters, Query, Searcher, parse_strategy
 from steelyard.retrievers.vector import fading
 from steelyard.signals.formulas import DOCUMENT_TYPES, TIERS
 from steelyard.signals.reviews import stability_after
@@ -18,21 +18,15 @@ from steelyard.systems.spec_kit.words import stem_js
 # Recorded values are compared in tests/parity; here, what counts and what does not.
 
 
-def vault(*entries):
-    store = Vault(":memory:")
-    store.upsert(entries)
-    return store
-
-
 def found(system, rule, query):
     """Ids and places of what keywords find in two tiers."""
     # BM25 prefers the shorter text, so b leads the agent's list.
-    agent = vault(
+    agent = vault_with(
         Entry("a", text="token of some more words than that", domain="auth"),
         Entry("b", text="token", domain="web"),
         Entry("old", text="token", domain="auth", valid_until=5.0),
     )
-    project = vault(Entry("c", text="token", domain="auth"))
+    project = vault_with(Entry("c", text="token", domain="auth"))
     store = Federation([Tier("agent", agent), Tier("project", project)], rule)
     table = Searcher(store, system.config(), clock=lambda: 7.0).candidates(query, parse_strategy("fts"))
     places = table.positions["fts"].tolist()

@@ -5,11 +5,10 @@ import json
 import sys
 import types
 from collections import namedtuple
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import beside, tabled
 from tests.contracts.importer_contract import ImporterContract
 
 from steelyard.base.errors import DataError
@@ -18,7 +17,7 @@ from steelyard_eval.datasets import check, load
 from steelyard_eval.extensions.importers import import_store, importers, load_store
 from steelyard_eval.recording.workspace import Workspace
 
-SAMPLES = json.loads(Path(__file__).with_name("samples.json").read_text("utf-8"))
+SAMPLES = beside(__file__, "samples.json")
 LOCOMO, QUESTION, TREC = (SAMPLES[name] for name in ("locomo", "question of longmemeval", "trec"))
 CORPUS, BEIR, MTEB = (SAMPLES[name] for name in ("corpus", "beir", "mteb"))
 LONGMEMEVAL = [QUESTION, {**QUESTION, "question_id": "q2_abs"}]
