@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from small import ATTACKS, answer, one_message, sealed, steelyard, whole
-from tests.unit.tabled import tabled, vault_with
+from tests.unit.tabled import STARTER, tabled, vault_with
 
 import steelyard.feedback as feedback
 from steelyard import Entry, Query, SearchConfig, find_system
@@ -27,7 +27,6 @@ from steelyard.feedback import LOCK_SECONDS
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard_eval.datasets import check, open_dataset
 from steelyard_eval.datasets.logs import decode
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch, masked
 from steelyard_eval.extensions.usage.session import Corpus
@@ -137,7 +136,7 @@ class TestEnvironment:
     def test_a_date_is_looked_at_before_libraries_load(self, value, code):
         """NumPy's f2py read it as it was imported, and ended every command with a traceback."""
         done = subprocess.run(
-            [sys.executable, "-m", "steelyard_eval", "compare", str(starter()), "fts, vector"],
+            [sys.executable, "-m", "steelyard_eval", "compare", str(STARTER), "fts, vector"],
             env=os.environ | {"SOURCE_DATE_EPOCH": value},
             capture_output=True,
             text=True,

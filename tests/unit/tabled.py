@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from steelyard import Vault
+from steelyard_eval.datasets.manifest import starter
 
 ROOT = Path(__file__).parents[2]
 """The checkout."""
+STARTER = starter()
+"""The starter data set, as the package holds it."""
 
 
 def beside(test, name=""):

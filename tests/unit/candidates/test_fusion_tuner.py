@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import pytrec_eval
-from tabled import tabled
+from tabled import STARTER, tabled
 
 import steelyard_eval as sy
-from steelyard_eval.datasets.manifest import starter
 
 SUM = "weighted_sum(0.5*a, 0.5*b, normalize=minmax)"
 
@@ -46,7 +45,7 @@ def by_trec_eval(frame, grades, scores):
 
 @tabled
 def test_scores_are_those_of_trec_eval_and_of_compare(strategy):
-    data = sy.load(starter())
+    data = sy.load(STARTER)
     frame, grades, groups = data.signal_frame("all")
     tuner = sy.FusionTuner(strategy).fit(frame, grades)
     value = tuner.score(frame, grades)

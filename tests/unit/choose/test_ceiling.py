@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 from command_line import document
-from tabled import tabled
+from tabled import STARTER, tabled
 
 import steelyard_eval as sy
-from steelyard_eval.datasets.manifest import starter
 
 pytestmark = pytest.mark.usefixtures("opened_once")
 QUERIES, PLACES = 60, 30
@@ -79,7 +78,7 @@ def test_it_changes_no_decision_and_is_computed_for_pages_alone(worlds, tmp_path
 
 
 def test_a_command_computes_it_where_it_is_asked_for_and_few_labels_have_none():
-    shown = [document("compare", starter(), "bm25,echovault", *option) for option in ((), ("--ceiling",))]
+    shown = [document("compare", STARTER, "bm25,echovault", *option) for option in ((), ("--ceiling",))]
     keys = [[table["key"] for table in one["tables"]] for one in shown]
     assert keys[1] == ["ceiling", *keys[0]]
     qrels = {"q1": {"e1": 1}, "q2": {"e2": 1}}

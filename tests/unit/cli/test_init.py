@@ -13,7 +13,7 @@ import jsonschema_rs
 import pytest
 import yaml
 from command_line import document, done
-from tabled import ROOT, tabled
+from tabled import ROOT, STARTER, tabled
 from written_set import contents
 
 import steelyard_eval as sy
@@ -22,7 +22,6 @@ from steelyard.systems import find_system
 from steelyard_eval.cli.init_from_data import _misplaced, find_dataset, start
 from steelyard_eval.cli.workflow import installing, named, recorded
 from steelyard_eval.datasets.labels import JudgedPool
-from steelyard_eval.datasets.manifest import starter
 
 ORIGIN = f"git+https://git.example.org/tools/steelyard.git@{'1f' * 20}"
 
@@ -31,7 +30,7 @@ ORIGIN = f"git+https://git.example.org/tools/steelyard.git@{'1f' * 20}"
 def folder(tmp_path, monkeypatch):
     (tmp_path / "memory").mkdir()
     for name in ("corpus.jsonl", "queries.jsonl", "qrels.txt"):
-        shutil.copy(starter() / name, tmp_path / "memory")
+        shutil.copy(STARTER / name, tmp_path / "memory")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("steelyard_eval.cli.init_from_data.recorded", lambda: ORIGIN)
     return tmp_path

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from command_line import document, done, run
-from tabled import tabled
+from tabled import STARTER, tabled
 from written_set import write_set
 
 from steelyard import Entry, SearchConfig, Searcher, Vault, find_system
@@ -17,7 +17,6 @@ from steelyard.embedders.embed import LAYER_RECIPES
 from steelyard.memory.query import visible_to
 from steelyard_eval.common.configurations import written_name
 from steelyard_eval.compare.contenders import read
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.metrics import Measure, evaluate_lists
 from steelyard_eval.vaults import reindex_vault, vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import layered_entries, parse_filters, parse_tier
@@ -168,7 +167,7 @@ class TestParameters:
             return measured[-1]
 
         monkeypatch.setattr(sys.modules["steelyard_eval.compare.compare"], "evaluate_lists", wrong)
-        tables = json.loads(done("compare", starter(), "fts,bm25", "--verify", "--json", code=2).stdout)["tables"]
+        tables = json.loads(done("compare", STARTER, "fts,bm25", "--verify", "--json", code=2).stdout)["tables"]
         (verified,) = [one for one in tables if one["key"] == "verification"]
         assert verified["rows"][0] == ["nDCG@10", pytest.approx(1e-6), "bm25", "q05"]
 
@@ -218,7 +217,7 @@ class TestParameters:
         weights = tmp_path / "w.json"
         find_system(system).config(10, "lsa").save(weights)
         for name, more in (("all.db", ()), ("own.db", ("--weights", weights))):
-            done("index", starter(), tmp_path / name, *more)
+            done("index", STARTER, tmp_path / name, *more)
         made = (tmp_path / name for name in ("all.db", "own.db"))
         found = [run("search", vault, "rotate keys", "--weights", weights, "--json") for vault in made]
         assert json.loads(found[0].stdout)["hits"] == json.loads(found[1].stdout)["hits"] != []
@@ -226,6 +225,6 @@ class TestParameters:
         with Vault(tmp_path / "own.db") as own, Vault(tmp_path / "all.db") as whole:
             spaces, before = [{space for space, _ in vault.spaces()} for vault in (own, whole)]
         assert ({space.layer for space in spaces}, len(spaces) < len(before)) == (layers, True)
-        done("index", starter(), tmp_path / "all.db", "--weights", weights)  # what is there stays
+        done("index", STARTER, tmp_path / "all.db", "--weights", weights)  # what is there stays
         with Vault(tmp_path / "all.db") as whole:
             assert {space for space, _ in whole.spaces()} == before

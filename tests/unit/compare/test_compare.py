@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from command_line import document, done
-from tabled import tabled
+from tabled import STARTER, tabled
 
 import steelyard_eval as sy
 from steelyard import Filters, Query, find_system, parse_strategy
@@ -24,7 +24,6 @@ from steelyard_eval.compare.lists_and_latency import Latencies
 from steelyard_eval.compare.result import agreement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import PROPOSED, nearly
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import workspace
 from steelyard_eval.recording.provenance import with_certificate
 from steelyard_eval.recording.workspace import Workspace
@@ -50,7 +49,7 @@ def test_alone_it_names_the_command_that_compares_with_what_is_used(dataset):
         (step,) = found.result.answer.steps
         assert (step.key, step.facts) == ("compare_today", {"today": used})
         assert step.command[-3:] == ["fts", "--current", used]
-    shown = document("compare", starter(), "fts", "--embedder", "none")
+    shown = document("compare", STARTER, "fts", "--embedder", "none")
     assert shown["provenance"]["baseline"] == "echovault"
 
 
@@ -68,7 +67,7 @@ def test_the_limit_is_the_largest_cutoff_unless_it_is_given_and_judged_is_always
 
 @pytest.fixture(scope="module")
 def without_vectors():
-    return Workspace.open(load(starter()), "none")
+    return Workspace.open(load(STARTER), "none")
 
 
 def contenders(systems, strategies, limit, model):
@@ -112,7 +111,7 @@ class TestContenders:
     def test_weights_that_were_tuned_with_other_vectors_are_refused(self, tmp_path, embedder, model, message):
         file = tmp_path / "w.json"
         find_system("plain").config(10, model).save(file)
-        data = sy.load(starter(), embedder=embedder)
+        data = sy.load(STARTER, embedder=embedder)
         with pytest.raises(ConfigError, match=f"w.json was tuned with the vectors of {model}, .*{message}"):
             data.compare([file, "bm25"], timed=False)
 
@@ -123,12 +122,12 @@ class TestContenders:
         with pytest.raises(
             ConfigError, match=rf"minilm-int8, which needs {re.escape(installing('onnx'))}, or tune"
         ):
-            sy.load(starter(), embedder="none").compare([file, "bm25"], timed=False)
+            sy.load(STARTER, embedder="none").compare([file, "bm25"], timed=False)
 
     @tabled
     def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(self, tmp_path, monkeypatch, words):
         monkeypatch.chdir(tmp_path)
-        shutil.copytree(starter(), "mine")
+        shutil.copytree(STARTER, "mine")
         find_system("plain").config(10, "lsa").with_strategy(parse_strategy("vector")).save("w.json")
         shutil.copy("w.json", "search-weights.json")
         assert "was tuned with the vectors" not in done(*words.split()).output
@@ -241,7 +240,7 @@ class TestWithoutLabels:
 
     def test_weights_that_were_edited_are_not_said_to_be_tuned(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        data = sy.load(starter())
+        data = sy.load(STARTER)
         file = data.tune("weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)").save_weights("w.json")[-1]
         record = json.loads(file.read_text())
         for strategy, said in ((record["strategy"], "tuned_here"), ("bm25", "tuned_edited")):
@@ -263,7 +262,7 @@ class TestWithoutLabels:
 
 # What a comparison answers first
 
-DATA = load(starter())
+DATA = load(STARTER)
 WHY = Message("p_proves_nothing_alone")
 
 
@@ -362,7 +361,7 @@ class TestAnswer:
             (["bm25", "fts"], None, "baseline", "bm25"),
             (["bm25", "fts"], "bm25", "used", "bm25"),
         ):
-            found = compare(starter(), given, baseline=baseline, timed=False).result
+            found = compare(STARTER, given, baseline=baseline, timed=False).result
             assert (found.provenance.baseline, found.answer.facts[fact]) == (named, named)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import run
-from tabled import beside, tabled
+from tabled import STARTER, beside, tabled
 from written_set import write_set
 
 from steelyard import Entry, SearchConfig, find_system
@@ -23,7 +23,6 @@ from steelyard.memory.text import render
 from steelyard_eval.common.configurations import lists_alone
 from steelyard_eval.datasets import check, load, tuning_queries
 from steelyard_eval.datasets.in_memory import load_dict
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.extensions.usage.session import records_of
 from steelyard_eval.extensions.usage.transcripts import read_ubi
@@ -579,7 +578,7 @@ def test_labels_that_would_be_read_as_others_are_refused(qrels):
 
 
 def test_second_labels_stand_beside_the_first_and_agreement_is_that_of_scikit_learn(tmp_path):
-    shutil.copytree(starter(), tmp_path, ignore=shutil.ignore_patterns(".steelyard"), dirs_exist_ok=True)
+    shutil.copytree(STARTER, tmp_path, ignore=shutil.ignore_patterns(".steelyard"), dirs_exist_ok=True)
     dataset = load(tmp_path)
     assert judged_twice(dataset).key == "judged_once"
     pairs = [(query, entry) for query, row in sorted(dataset.qrels.items()) for entry in row][:40]

@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 import pytest
 from command_line import document as found, done, run
-from tabled import tabled
+from tabled import STARTER, tabled
 from written_set import write_set
 
 from steelyard import Vault, find_system
@@ -19,7 +19,6 @@ from steelyard.embedders.embed import KINDS, UnavailableEmbedder, installed, res
 from steelyard.extensions import models
 from steelyard.memory.query import EVERYTHING
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.workspace import choose_embedder
 
 KEY = "sk-test-0123456789abcdef"
@@ -46,7 +45,7 @@ def indexed(openai, kept, tmp_path):
     """The starter set, indexed by the first test; the others take a copy that names their own endpoint."""
     path, address = tmp_path / "memory.db", kept.with_name("address")
     if not kept.exists():
-        done("index", starter(), path, "--embedder", "api")
+        done("index", STARTER, path, "--embedder", "api")
         openai.requests.clear()
         address.write_text(openai.url)
         shutil.copytree(tmp_path, kept)
@@ -82,10 +81,10 @@ class TestVault:
 
     def test_the_key_is_in_no_file(self, openai, indexed, tmp_path):
         run("index", indexed, "--rebuild")
-        run("record", starter(), tmp_path / "rec", "--systems", "vector", "--embedder", "api")
-        run("compare", starter(), "fts,vector", "--embedder", "api", "--out", tmp_path / "r.json")
+        run("record", STARTER, tmp_path / "rec", "--systems", "vector", "--embedder", "api")
+        run("compare", STARTER, "fts,vector", "--embedder", "api", "--out", tmp_path / "r.json")
         run("report", tmp_path / "r.json", "--out", tmp_path / "report")
-        run("tune", starter(), "rrf(fts, vector)", "--embedder", "api", "--out", tmp_path / "w.json")
+        run("tune", STARTER, "rrf(fts, vector)", "--embedder", "api", "--out", tmp_path / "w.json")
         written = files(tmp_path)
         names = {path.name for path in written}
         assert {"memory.db", "vectors.db", "manifest.json", "report.html"} <= names
@@ -95,7 +94,7 @@ class TestVault:
     def test_an_index_that_breaks_off_says_how_far_it_came_and_goes_on(self, openai, tmp_path, monkeypatch):
         broken, whole = tmp_path / "broken.db", tmp_path / "whole.db"
         openai.script = [openai.well, openai.status(400, f"no more for {KEY}")]
-        result = run("index", starter(), broken, "--embedder", "api")
+        result = run("index", STARTER, broken, "--embedder", "api")
         first = len(openai.requests[0][2]["input"])
 
         assert result.exit_code == 2
@@ -106,7 +105,7 @@ class TestVault:
         for path in (broken, whole):  # the vault alone has to know
             openai.requests.clear()
             monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / f"cache of {path.name}"))
-            found("index", starter(), path, "--embedder", "api")
+            found("index", STARTER, path, "--embedder", "api")
             asked[path] = len(openai.texts)
         assert asked[broken] == asked[whole] - first
         assert holdings(broken) == holdings(whole)
@@ -146,7 +145,7 @@ def test_vectors_of_a_data_set_are_kept_and_their_model_embeds_the_rest(openai, 
 def test_another_model_of_the_environment_is_refused_before_anything_changes(openai, indexed, monkeypatch):
     before = indexed.read_bytes()
     monkeypatch.setenv("EMBEDDING_MODEL", "other")
-    result = run("index", starter(), indexed)
+    result = run("index", STARTER, indexed)
     assert (result.exit_code, "would use 'openai/other'" in result.stderr) == (2, True)
     assert (openai.requests, indexed.read_bytes()) == ([], before)
 
@@ -156,7 +155,7 @@ class TestSeveralModels:
     def both(self, openai, indexed):
         """A vault with vectors of openai/tiny, and of lsa beside them."""
         before = holdings(indexed)
-        assert found("index", starter(), indexed, "--embedder", "lsa")["models"] == ["openai/tiny", "lsa"]
+        assert found("index", STARTER, indexed, "--embedder", "lsa")["models"] == ["openai/tiny", "lsa"]
         assert before.items() <= holdings(indexed).items()
         assert openai.requests == []
         return indexed
@@ -189,7 +188,7 @@ class TestSeveralModels:
     def test_every_model_follows_the_entries_and_one_that_cannot_be_opened_is_named(
         self, openai, both, tmp_path, monkeypatch
     ):
-        folder = shutil.copytree(starter(), tmp_path / "set")
+        folder = shutil.copytree(STARTER, tmp_path / "set")
         about = json.loads((folder / "dataset.json").read_text())
         (folder / "dataset.json").write_text(json.dumps(about | {"files": {}}))
         first, *rest = (folder / "corpus.jsonl").read_text().splitlines()
@@ -266,7 +265,7 @@ def test_a_search_is_answered_by_keywords_and_says_so_once(openai, indexed, monk
 
 class TestRecording:
     def test_a_recording_that_breaks_off_says_how_far_it_came_and_goes_on(self, openai, tmp_path, monkeypatch):
-        command = ("record", starter(), tmp_path / "rec", "--systems", "vector", "--embedder", "api")
+        command = ("record", STARTER, tmp_path / "rec", "--systems", "vector", "--embedder", "api")
         monkeypatch.setattr("steelyard.live.search.QUERIES_PER_BLOCK", 10)  # queries are embedded in blocks
         openai.script = [openai.well] * 3 + [openai.status(400)]
         result = run(*command)
@@ -286,7 +285,7 @@ class TestRecording:
 
     def test_one_of_several_recorded_models_is_named(self, tmp_path):
         folder = tmp_path / "set"
-        shutil.copytree(starter(), folder)
+        shutil.copytree(STARTER, folder)
         for file in list(folder.glob("*.minilm.*")):  # another space, in which the same entries are near
             np.save(folder / file.name.replace(".minilm.", ".another."), np.load(file)[:, ::-1].copy())
         for chosen, model in (((), "another"), (("--embedder", "recorded:minilm"), "minilm")):
@@ -303,7 +302,7 @@ def test_a_model_on_this_machine_indexes_and_searches(endpoint, tmp_path, kind):
     assert (kind in installed()) == (not missing)
     if missing:
         pytest.skip(f"the extra {KINDS[kind]} is not installed: {', '.join(missing)}")
-    corpus = [json.loads(line) for line in (starter() / "corpus.jsonl").read_text().splitlines()[:12]]
+    corpus = [json.loads(line) for line in (STARTER / "corpus.jsonl").read_text().splitlines()[:12]]
     recipe = {"text_for_embedding": "{title}\n{text}"}
     folder = write_set(tmp_path / "set", corpus, ["keys"], f"q1 0 {corpus[0]['id']} 1\n", **recipe)
     found("index", folder, tmp_path / "v.db", "--embedder", kind)

@@ -6,7 +6,7 @@ from operator import add
 
 import pytest
 from command_line import document, done
-from tabled import beside, tabled
+from tabled import STARTER, beside, tabled
 from written_set import write_set
 
 from steelyard import Explanation, find_system, parse_strategy
@@ -14,7 +14,6 @@ from steelyard.base.errors import ConfigError
 from steelyard.finish import parse_stages
 from steelyard.testing.fusions import recomputed
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain import explain
 from steelyard_eval.explain.text import _changes, _listed, _signal
 from steelyard_eval.recording.workspace import Workspace
@@ -28,7 +27,7 @@ SOLERI = (
 
 @pytest.fixture(scope="module")
 def space():
-    return Workspace.open(load(starter()))
+    return Workspace.open(load(STARTER))
 
 
 def dataset(folder, entries, query, qrels=None):
@@ -241,21 +240,21 @@ def test_a_strategy_loses_what_the_data_set_cannot_feed_and_fails_when_nothing_i
 def test_a_weights_file_keeps_its_limit_unless_one_is_given(tmp_path):
     find_system("plain").config(4, "minilm").save(tmp_path / "w")
     for words, limit in (((), 4), (("--limit", 2), 2)):
-        found = document("explain", starter(), "q01", tmp_path / "w", *words)
+        found = document("explain", STARTER, "q01", tmp_path / "w", *words)
         assert len(found["configurations"][0]["entries"]) == limit
-    both = document("explain", starter(), "q01", "--against", tmp_path / "w")
+    both = document("explain", STARTER, "q01", "--against", tmp_path / "w")
     assert both["configurations"][1]["limit"] == 4
 
 
 @tabled
 def test_bad_input_is_one_message_and_code_2(words, part):
-    result = done("explain", starter(), *words, code=2)
+    result = done("explain", STARTER, *words, code=2)
     assert (result.stdout, part in result.stderr) == ("", True)
 
 
 def test_an_entry_beyond_the_depth_of_one_retriever_is_not_said_to_have_no_vector():
     """The place is what `explain workshop q005 vector` says of the same entry."""
-    ask = ("explain", starter().parent / "workshop", "q005"), ("--entry", "quay-backups-restic")
+    ask = ("explain", STARTER.parent / "workshop", "q005"), ("--entry", "quay-backups-restic")
     alone, both = (
         document(*ask[0], one, *ask[1])["entry"]["configurations"][0]
         for one in ("vector", "weighted_sum(0.5*bm25, 0.5*vector)")
@@ -269,11 +268,11 @@ def test_an_entry_beyond_the_depth_of_one_retriever_is_not_said_to_have_no_vecto
 def test_before_is_the_configuration_and_after_is_against_with_a_query_and_without(monkeypatch):
     """What compare says of each query, subtracted here: after less before, as everywhere."""
     monkeypatch.setenv("COLUMNS", "400")
-    rows = document("compare", starter(), "vector", "bm25")["queries"]
+    rows = document("compare", STARTER, "vector", "bm25")["queries"]
     values = {row["id"]: (row["values"]["vector"], row["values"]["bm25"]) for row in rows}
     change = {id_: after - before for id_, (before, after) in values.items()}
     gain = sorted((id_ for id_ in change if change[id_] > 0), key=lambda id_: (-change[id_], id_))
-    shown = done("explain", starter(), "vector", "--against", "bm25").stdout
+    shown = done("explain", STARTER, "vector", "--against", "bm25").stdout
     assert shown.split()[:6] == ["query", "before:", "vector", "after:", "bm25", "change"]
     assert [line.split()[:4] for line in shown.splitlines()[2:] if line.startswith("q")] == [
         [id_, *(f"{value:.4f}" for value in values[id_]), f"{change[id_]:+.4f}"] for id_ in gain[:10]
@@ -281,15 +280,15 @@ def test_before_is_the_configuration_and_after_is_against_with_a_query_and_witho
     assert f"rises on {len(gain)} of {len(rows)} queries with a relevant entry;" in shown
     assert f"\nit falls on {sum(own < 0 for own in change.values())}, listed by" in shown
     assert shown.endswith(" bm25 --against vector\n")
-    same = done("explain", starter(), "fts", "--against", "other=fts").stdout
+    same = done("explain", STARTER, "fts", "--against", "other=fts").stdout
     assert same.endswith("rises on none of 59 queries with a relevant entry\n")
-    one = done("explain", starter(), gain[0], "vector", "--against", "bm25").stdout
+    one = done("explain", STARTER, gain[0], "vector", "--against", "bm25").stdout
     assert one.index("\nbefore: vector") < one.index("\nafter: bm25")
 
 
 def test_lists_alone_cannot_be_explained_so_no_command_names_them_first(tmp_path):
     (tmp_path / "prod.run").write_text("q30 Q0 conn-pool-limit 1 1.0 theirs\n")
-    found = document("explain", starter(), "bm25", "--against", tmp_path / "prod.run")
+    found = document("explain", STARTER, "bm25", "--against", tmp_path / "prod.run")
     assert (found["better"] > 0, found["reverse"]) == (True, None)
 
 

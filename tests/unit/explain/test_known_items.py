@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from command_line import document
-from tabled import tabled
+from tabled import STARTER, tabled
 
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain.known_items import ask_known_items, broken_vectors, known_items
 
 WORDS = [f"word{at}" for at in range(16)]
@@ -27,7 +26,7 @@ def dataset():
         Entry(f"m{at}", title=f"Title {at}", text=sentence(at, "t"), why=sentence(at, "w"), type="note")
         for at in range(200)
     )
-    return replace(load(starter()), entries=entries, queries=(), qrels={}, vectors={}, query_vectors={})
+    return replace(load(STARTER), entries=entries, queries=(), qrels={}, vectors={}, query_vectors={})
 
 
 def found_in(dataset, fields):
@@ -84,7 +83,7 @@ def test_entries_without_a_sentence_are_left_out(dataset):
 
 
 def test_the_command_asks():
-    assert document("check", starter(), "--known-items", "--current", "bm25")["known_items"]["questions"] > 100
+    assert document("check", STARTER, "--known-items", "--current", "bm25")["known_items"]["questions"] > 100
 
 
 @tabled

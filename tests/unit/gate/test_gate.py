@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import document, done
-from tabled import tabled
+from tabled import STARTER, tabled
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
@@ -22,7 +22,6 @@ from steelyard_eval.gate.setup import Gate, alike, data_hashes, runs, scores_has
 from steelyard_eval.result.structs import Estimate
 from steelyard_eval.views.sheets import sheets
 
-STARTER = Path(__file__).parents[3] / "qrels" / "starter"
 SUM = "weighted_sum(0.4*bm25, 0.6*vector, normalize=minmax)"
 
 

@@ -9,20 +9,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from command_line import document, done
-from tabled import tabled
+from tabled import STARTER, tabled
 from written_set import write_lines
 
 from steelyard import Query, SearchConfig, find_system
 from steelyard.base.errors import DataError
 from steelyard_eval.datasets.labels import JudgedPool
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn import learn
 from steelyard_eval.learn.decision import LogDecision, _sampled
 from steelyard_eval.learn.result import evidence
 from steelyard_eval.result.document import read
 from steelyard_eval.vaults.read import RankedBy
 
-LOG = starter() / "feedback.jsonl.gz"
+LOG = STARTER / "feedback.jsonl.gz"
 pytestmark = pytest.mark.usefixtures("opened_once")
 
 
@@ -60,7 +59,7 @@ def test_acts_alone_suggest_a_try_and_ship_nothing(data, few_logged):
 
 
 def test_labels_decide_and_acts_make_them_worth_more(tmp_path):
-    found = done("learn", starter(), "--current", "echovault", "--out", tmp_path / "w.json", "--json")
+    found = done("learn", STARTER, "--current", "echovault", "--out", tmp_path / "w.json", "--json")
     assert "log is simulated" in found.stderr
     result = read(found.stdout.encode())
     assert SearchConfig.load(tmp_path / "w.json").provenance["verdict"] == result.decision.verdict == "ship"
@@ -87,8 +86,8 @@ TALLY = ("accepted",) * 18 + ("modified",) * 4 + ("dismissed",) * 10 + ("failed"
 
 def tally(tmp_path, actions):
     """A log of acts on single entries, such as Soleri keeps, of the starter's queries and relevant entries."""
-    texts = {q["id"]: q["text"] for q in map(json.loads, (starter() / "queries.jsonl").read_text().splitlines())}
-    pairs = [line.split()[::2] for line in (starter() / "qrels.txt").read_text().splitlines()]
+    texts = {q["id"]: q["text"] for q in map(json.loads, (STARTER / "queries.jsonl").read_text().splitlines())}
+    pairs = [line.split()[::2] for line in (STARTER / "qrels.txt").read_text().splitlines()]
     same = {"schema_version": 1, "timestamp": "2026-07-01T10:00:00Z", "policy": "soleri"}
     rows = [
         {**same, "query_id": str(at), "client_id": str(at), "user_query": texts[query]}
@@ -109,7 +108,7 @@ def test_acts_without_lists_change_nothing_and_say_why(tmp_path, data):
 def test_soleri_s_rule_counts_them_from_30_on(tmp_path, actions, weight):
     """By its document: (18 + 4 / 2) / 32 = 0.625 moves 0.25 by (0.625 - 0.5) * 2 * 0.15; 28 of them by nothing."""
     words = ("--current", "soleri", "--rule", "adaptive", "--out", tmp_path / "w.json")
-    record = document("learn", starter(), "--feedback", tally(tmp_path, actions), *words)
+    record = document("learn", STARTER, "--feedback", tally(tmp_path, actions), *words)
     assert "18 accepted" in record["answer"]["facts"]["counts"]
     assert f"weighted_sum({weight:g}*tfidf" in record["answer"]["formula"]
 
@@ -124,7 +123,7 @@ BROKEN = (
 def test_soleri_s_search_follows_its_log_from_30_acts_on(tmp_path, words, weight):
     """Without vectors 0.4 moves by 0.0375; the others share 0.5625 / 4 each. Nothing but a search follows acts."""
     vault, log = tmp_path / "m.db", tally(tmp_path, TALLY)
-    done("index", starter(), vault, "--embedder", "none")
+    done("index", STARTER, vault, "--embedder", "none")
     log.write_bytes(log.read_bytes() * 2 + BROKEN)  # an act counts once
     asked = ("search", vault, "rotate keys", "--system", "soleri", *words)
     logs = ((), ("--log", log, "--explain"), ("--log", log, "--set", "recency=0.2"))
@@ -160,7 +159,7 @@ def test_a_log_of_another_memory_is_one_message(tmp_path, data):
 
 def test_a_search_is_logged_and_acted_upon_by_command(tmp_path):
     vault, log = tmp_path / "m.db", tmp_path / "log.jsonl"
-    done("index", starter(), vault, "--embedder", "none")
+    done("index", STARTER, vault, "--embedder", "none")
     found = document("search", vault, "rotate keys", "--system", "bm25", "--log", log, "--client", "me")
     first = found["hits"][0]["id"]
     done("vault", "act", log, found["query_id"], first, "--action", "cited")

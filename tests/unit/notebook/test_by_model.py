@@ -9,13 +9,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from command_line import done
-from tabled import tabled
+from tabled import STARTER, tabled
 
 import steelyard_eval as sy
 from steelyard.extensions import network
 from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.entry import Entry
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.extensions import model_judge, model_judge as by_model
 from steelyard_eval.extensions.model_judge import agreed, ask, grade_of, judge_name, model_agreement, prompt_of
 from steelyard_eval.notebook.label.judgment_file import Judgment, agreement
@@ -40,7 +39,7 @@ class Recorded:
 
 @pytest.fixture(scope="module")
 def person():
-    data = sy.load(starter())
+    data = sy.load(STARTER)
     few = replace(data.dataset, qrels={}, queries=data.dataset.queries[:4])
 
     space = replace(data.workspace, dataset=few)
@@ -152,7 +151,7 @@ def test_both_kappas_are_those_of_scikit_learn(grades):
 def test_the_command_asks_only_where_that_is_wanted(tmp_path, monkeypatch):
     chat = Recorded(lambda prompt: "grade: 1")
     monkeypatch.setattr(network, "chat_of", lambda environ: chat)
-    words = ("judge", starter(), "--model", "--max-pairs", 2, "--out", tmp_path, "--json")
+    words = ("judge", STARTER, "--model", "--max-pairs", 2, "--out", tmp_path, "--json")
     assert "2 pairs, about" in done(*words).stderr
     assert "--list," in done(*words, "--yes", "--list", code=2).stderr
     assert chat.asked == []

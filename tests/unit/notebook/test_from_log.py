@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from command_line import done, run
-from tabled import tabled
+from tabled import STARTER, tabled
 from written_set import contents, write_lines, write_set
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label import apply as write_queries
 from steelyard_eval.notebook.label.apply import copied, drawn_from_log, logged_queries
 
@@ -107,11 +106,11 @@ def test_what_repeats_the_entry_is_copied(text, is_copied):
 
 
 def test_queries_of_a_log_are_drawn_once_each():
-    found = logged_queries(load(starter()))
+    found = logged_queries(load(STARTER))
     assert 0 < len(found) <= 20
     assert len({text.lower() for text in found}) == len(found)
-    assert logged_queries(load(starter())) == found
-    assert logged_queries(replace(load(starter()), feedback=None)) == []
+    assert logged_queries(load(STARTER)) == found
+    assert logged_queries(replace(load(STARTER), feedback=None)) == []
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 from command_line import run
-from tabled import tabled
+from tabled import STARTER, tabled
 from written_set import contents, write_set
 
 import steelyard_eval as sy
@@ -20,7 +20,6 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.cli import judge_keys, judge_texts
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label.apply import apply
 from steelyard_eval.notebook.label.desk import labelling_state
 from steelyard_eval.notebook.label.judgment_file import Judgment, agreement, read_judgments
@@ -238,7 +237,7 @@ class TestCommand:
     """`steelyard judge`."""
 
     def run(self, *words, keys=""):
-        return judged(starter(), "bm25", "rrf(bm25, vector)", *words, keys=keys)
+        return judged(STARTER, "bm25", "rrf(bm25, vector)", *words, keys=keys)
 
     def test_keys_grade_undo_and_quit(self, tmp_path):
         found = self.run("--out", tmp_path, keys="0mu3wn" + "why not\n" + "1q")
@@ -251,7 +250,7 @@ class TestCommand:
         monkeypatch.setenv("COLUMNS", "400")
         found = self.run("--out", tmp_path / "j", keys="zq")
         ((query, _),) = read_judgments(tmp_path / "j" / "judge.jsonl")
-        rows = [line.split() for line in (starter() / "qrels.txt").read_text().splitlines()]
+        rows = [line.split() for line in (STARTER / "qrels.txt").read_text().splitlines()]
         relevant = [entry for name, _, entry, grade in rows if name == query and grade != "0"]
         assert relevant and f"labels call {', '.join(relevant[:3])} relevant" in found.stdout
 
@@ -449,7 +448,7 @@ class TestDrawn:
     @pytest.fixture
     def folder(self, tmp_path):
         """The starter set with neither labels nor a word about them."""
-        made = shutil.copytree(starter(), tmp_path / "set", ignore=shutil.ignore_patterns(".*", "*.npy", "*.gz"))
+        made = shutil.copytree(STARTER, tmp_path / "set", ignore=shutil.ignore_patterns(".*", "*.npy", "*.gz"))
         (made / "dataset.json").write_text('{"name": "mine", "as_of": "2026-11-15T00:00:00Z"}')
         (made / "qrels.txt").write_text("")
         return made

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tabled import tabled
+from tabled import STARTER, tabled
 
 import steelyard_eval as sy
 from steelyard import Entry, Searcher, find_system, parse_strategy
@@ -18,7 +18,6 @@ from steelyard.stores.base import KeywordIndex
 from steelyard.systems import SYSTEMS
 from steelyard_eval.candidates.settings import of_retrievers
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import record as price
 from steelyard_eval.recording.disk import _check_codes, load as load_recording, save
 from steelyard_eval.recording.provenance import agree, share
@@ -34,7 +33,7 @@ def config():
 
 @pytest.fixture(scope="module")
 def table(config):
-    space = Workspace.open(load(starter()))
+    space = Workspace.open(load(STARTER))
     return record(space, space.dataset.queries, [config])
 
 
@@ -144,7 +143,7 @@ def begin(monkeypatch, caplog, queries):
         raise BegunError
 
     monkeypatch.setattr(Searcher, "record", stopped)
-    space = sy.load(starter()).workspace
+    space = sy.load(STARTER).workspace
     config = find_system("plain").config(10, space.model, os.environ)
     with caplog.at_level(logging.INFO, "steelyard"), pytest.raises(BegunError):
         record(space, list(space.dataset.queries) * queries, [config])
@@ -185,7 +184,7 @@ def same(one, other):
 @pytest.fixture
 def shared():
     """The starter set, which nothing was recorded of."""
-    return Workspace.open(load(starter()))
+    return Workspace.open(load(STARTER))
 
 
 def ranked_by(strategy):
@@ -267,7 +266,7 @@ def test_queries_that_were_recorded_are_not_searched_again(shared, monkeypatch):
 
 
 def test_recordings_that_are_too_large_or_too_old_are_let_go(monkeypatch):
-    data = load(starter())
+    data = load(STARTER)
     tables = [alone(data, data.queries[at : at + 1], ranked_by("bm25")) for at in range(3)]
     sizes = [2 * len(table) for table in tables]  # a score and a place in each row
     monkeypatch.setattr("steelyard_eval.recording.workspace.NUMBERS", sizes[0] + sizes[1])

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 import pytest
 from command_line import document, done
-from tabled import ROOT, tabled
+from tabled import STARTER, tabled
 
 from steelyard import Entry, Filters, Query, RecordedEmbedder, Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError, MachineError, VaultError
@@ -38,7 +38,6 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.vaults.read import RankedBy, open_searcher
 from steelyard_eval.vaults.write import _renew
 
-STARTER = ROOT / "qrels" / "starter"
 SPACE = Space("model", "text", "{text}")
 FILTERS = (EVERYTHING, *map(Filters.of, ({"project": "api"}, {"superseded": False}, {"tags": "auth"})))
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import apsw
 import numpy as np
 import pytest
-from tabled import ROOT, beside, tabled, vault_with
+from tabled import STARTER, beside, tabled, vault_with
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
@@ -22,7 +22,6 @@ from steelyard_eval.vaults import index_dataset, reindex_vault
 BM25, SOLERI, JS, MOLTNET = map(find_system, ("bm25", "soleri", "spec_kit:js", "moltnet"))
 SEARCH = MOLTNET.reading.index
 SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"tags": ["x"]}), valid_at(50.0)]
-STARTER = ROOT / "qrels" / "starter"
 TABLES = beside(__file__)
 ASKED, VOCABULARY = TABLES["ASKED"], TABLES["VOCABULARY"]
 

@@ -7,11 +7,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from tabled import tabled
+from tabled import STARTER, tabled
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard_eval.datasets.manifest import starter
 
 STRATEGY = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
@@ -19,7 +18,7 @@ STRATEGY = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 @pytest.fixture(scope="module")
 def records():
     """The starter set as plain objects, read by json alone."""
-    folder = starter()
+    folder = STARTER
     corpus, queries = (
         [json.loads(line) for line in (folder / f"{name}.jsonl").read_text("utf-8").split("\n") if line]
         for name in ("corpus", "queries")
@@ -50,8 +49,8 @@ def test_the_names_of_the_package_survive_their_own_use(data):
 
 def test_tables_dictionaries_and_the_folder_give_the_same_values(data, records, tmp_path):
     corpus, queries, qrels = records
-    about = json.loads((starter() / "dataset.json").read_text())
-    vectors = {"minilm": [np.load(starter() / f"{side}.minilm.f16.npy") for side in ("corpus", "queries")]}
+    about = json.loads((STARTER / "dataset.json").read_text())
+    vectors = {"minilm": [np.load(STARTER / f"{side}.minilm.f16.npy") for side in ("corpus", "queries")]}
     rows = [(query, entry, grade) for query, own in qrels.items() for entry, grade in own.items()]
     tables = {
         "corpus": pd.DataFrame(corpus),
