@@ -54,7 +54,6 @@ from steelyard.retrievers import EMBEDDING, FETCHED, LAYERS
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.datasets import check as check_folder, load as load_folder
 from steelyard_eval.datasets.groups import judged
-from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.extensions.importers import load_store
 from steelyard_eval.extensions.usage import KINDS, gather
 from steelyard_eval.extensions.usage.session import Corpus
@@ -491,7 +490,7 @@ def endpoint(data):
 
 
 def _asked_list():
-    found = HttpSearch.of("http://127.0.0.1:1/?q={query}#ids=hits[*].id").ask(Query("t"), 9)
+    found = sy.HttpSearch.of("http://127.0.0.1:1/?q={query}#ids=hits[*].id").ask(Query("t"), 9)
     return world().gated.compare({"endpoint": lambda *_: found}, metrics=["nDCG@10"], current="fts")
 
 

@@ -8,7 +8,6 @@ import pytest
 import small
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError, DataError
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check
@@ -164,7 +163,7 @@ def test_a_recording_names_its_own_columns_alone(folder, tmp_path):
     for name in ("../../../secret", str(tmp_path / "secret"), "link"):
         arrays = {**manifest["arrays"], name: manifest["arrays"]["entry"]}
         path.write_text(json.dumps({**manifest, "arrays": arrays}))
-        with pytest.raises(DataError, match="outside its folder"):
+        with pytest.raises(sy.DataError, match="outside its folder"):
             load_recording(path.parent)
 
 
@@ -200,5 +199,5 @@ class TestInit:
 def test_python_may_still_name_anything(folder, heard):
     data = sy.load(folder)
     assert data.compare(["bm25", heard[0]]).result.rows[1].kind == "lists"
-    with pytest.raises(ConfigError):
+    with pytest.raises(sy.ConfigError):
         Naming("x", folder).contender(heard[0])

@@ -7,7 +7,6 @@ import pytest
 from tabled import tabled
 
 import steelyard_eval as sy
-from steelyard.base.errors import DataError
 from steelyard.config import LISTS
 from steelyard_eval.choose.blockers import ContenderScores, _finds, find_blocker
 from steelyard_eval.choose.differences import Scored
@@ -88,7 +87,7 @@ class TestLabels:
 
     @tabled
     def test_what_is_said_of_labels_and_cannot_be_read_is_a_fault(self, about, word):
-        with pytest.raises(DataError, match=word):
+        with pytest.raises(sy.DataError, match=word):
             load(**about)
 
     def test_scores_that_hardly_spread_are_a_trace_only_where_nothing_is_said(self):

@@ -17,7 +17,6 @@ from tabled import ROOT, STARTER, tabled
 from written_set import contents
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError, DataError
 from steelyard.systems import find_system
 from steelyard_eval.cli.init_from_data import _misplaced, find_dataset, start
 from steelyard_eval.cli.workflow import installing, named, recorded
@@ -81,7 +80,7 @@ class TestInit:
     @tabled
     def test_what_is_no_fixed_origin_is_refused_and_nothing_is_written(self, folder, text):
         before = contents(folder)
-        with pytest.raises(ConfigError) as refused:
+        with pytest.raises(sy.ConfigError) as refused:
             start(current="bm25", install=text)
         assert "papaya" not in str(refused.value)
         assert contents(folder) == before
@@ -90,7 +89,7 @@ class TestInit:
         find_system("moltnet").config(10).save("w.json")
         monkeypatch.chdir(folder / "memory")
         before = contents(folder)
-        with pytest.raises(ConfigError, match=r"'\.\./w\.json' is outside"):
+        with pytest.raises(sy.ConfigError, match=r"'\.\./w\.json' is outside"):
             start(folder=".", current="../w.json")
         assert contents(folder) == before
 
@@ -117,19 +116,19 @@ class TestInit:
     def test_faults_are_named_and_nothing_is_written(self, folder):
         (folder / "memory" / "qrels.txt").write_text("q01 0 nowhere 1\n")
         before = contents(folder)
-        with pytest.raises(DataError, match="nowhere"):
+        with pytest.raises(sy.DataError, match="nowhere"):
             start()
         assert contents(folder) == before
 
     def test_several_data_sets_are_not_guessed_from(self, folder):
         shutil.copytree(folder / "memory", folder / "other")
-        with pytest.raises(DataError, match="2: memory, other"):
+        with pytest.raises(sy.DataError, match="2: memory, other"):
             find_dataset(Path())
 
     @pytest.mark.parametrize("name", ["${{ secrets }}", "a\nb", "x'y", "$(id)"])
     def test_a_path_that_means_something_in_a_workflow_is_refused(self, folder, name):
         (folder / "memory").rename(folder / name)
-        with pytest.raises(ConfigError, match="a workflow cannot contain"):
+        with pytest.raises(sy.ConfigError, match="a workflow cannot contain"):
             start()
 
     @pytest.mark.parametrize(("name", "told"), [("mine", 0), ("../mine", 1), ("{here}/mine", 1)])

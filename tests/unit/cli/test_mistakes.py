@@ -14,7 +14,6 @@ from tabled import tabled
 from written_set import write_set
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 
@@ -155,7 +154,7 @@ class TestExplain:
         assert "bm25" in found.stdout
         assert "name a .json" in found.stderr
         checked = sy.load(tiny).check()
-        with pytest.raises(ConfigError, match=r"name a \.json"):
+        with pytest.raises(sy.ConfigError, match=r"name a \.json"):
             checked.save("check.tex")
 
 

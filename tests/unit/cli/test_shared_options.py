@@ -18,7 +18,6 @@ from written_set import write_set
 import steelyard
 import steelyard_eval as sy
 from steelyard.base.arrays import compiled
-from steelyard.base.errors import DataError
 from steelyard.systems import find_system
 from steelyard_eval import precompile
 from steelyard_eval.candidates import compiled_loops
@@ -180,7 +179,7 @@ class TestEmbedder:
     @pytest.mark.parametrize("name", ["api", "gpt", "lsa:x", "", 3, ["lsa"]])
     def test_no_file_names_an_embedder_that_asks_anybody_or_is_none(self, folder, name):
         (folder / "dataset.json").write_text(json.dumps({"name": "mine", "embedder": name}))
-        with pytest.raises(DataError, match="embedder"):
+        with pytest.raises(sy.DataError, match="embedder"):
             load(folder)
 
 

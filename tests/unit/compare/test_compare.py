@@ -13,7 +13,6 @@ from tabled import STARTER, tabled
 
 import steelyard_eval as sy
 from steelyard import Filters, Query, find_system, parse_strategy
-from steelyard.base.errors import ConfigError, RerankError
 from steelyard.base.extensions import installing
 from steelyard.config import RerankConfig, open_reranker
 from steelyard_eval.common.configurations import Setting
@@ -78,14 +77,14 @@ def contenders(systems, strategies, limit, model):
 class TestContenders:
     @tabled
     def test_what_cannot_be_compared_is_told(self, systems, strategies, message):
-        with pytest.raises(ConfigError, match=message):
+        with pytest.raises(sy.ConfigError, match=message):
             contenders(systems, strategies, 10, "minilm")
 
     def test_a_re_ranker_that_nobody_is_leaves_its_stage_out_and_is_told(self, without_vectors, monkeypatch):
         """As in live search; a provider that was named and has no key is an error in both."""
 
         def gone(config, environ):
-            return SimpleNamespace(score=lambda *_: (_ for _ in ()).throw(RerankError("there is no model")))
+            return SimpleNamespace(score=lambda *_: (_ for _ in ()).throw(sy.RerankError("there is no model")))
 
         for name in ("VOYAGE_API_KEY", "COHERE_API_KEY", "CROSS_ENCODER_PROVIDER"):
             monkeypatch.delenv(name, raising=False)
@@ -96,7 +95,7 @@ class TestContenders:
         assert (notices[-1].key, notices[-1].facts["label"]) == ("not_reranked", "spec_kit")
         monkeypatch.setenv("VOYAGE_API_KEY", "key")
         assert usable(without_vectors, Contender("spec_kit", config, "system"))[0].config.finish == config.finish
-        with pytest.raises(ConfigError, match=r"VOYAGE_API_KEY is not"):
+        with pytest.raises(sy.ConfigError, match=r"VOYAGE_API_KEY is not"):
             open_reranker(RerankConfig("voyage"), {})
 
     def test_what_a_data_set_cannot_give_is_left_out_and_told(self, without_vectors):
@@ -112,7 +111,7 @@ class TestContenders:
         file = tmp_path / "w.json"
         find_system("plain").config(10, model).save(file)
         data = sy.load(STARTER, embedder=embedder)
-        with pytest.raises(ConfigError, match=f"w.json was tuned with the vectors of {model}, .*{message}"):
+        with pytest.raises(sy.ConfigError, match=f"w.json was tuned with the vectors of {model}, .*{message}"):
             data.compare([file, "bm25"], timed=False)
 
     def test_a_model_that_is_missing_is_named_with_what_installs_it(self, tmp_path, monkeypatch):
@@ -120,7 +119,7 @@ class TestContenders:
         file = tmp_path / "w.json"
         find_system("plain").config(10, "minilm-int8").save(file)
         with pytest.raises(
-            ConfigError, match=rf"minilm-int8, which needs {re.escape(installing('onnx'))}, or tune"
+            sy.ConfigError, match=rf"minilm-int8, which needs {re.escape(installing('onnx'))}, or tune"
         ):
             sy.load(STARTER, embedder="none").compare([file, "bm25"], timed=False)
 
@@ -213,7 +212,7 @@ class TestWithoutLabels:
         assert "RBO" in found._repr_html_()
         written = sorted(path.name for path in (tmp_path / "runs").iterdir())
         assert written == ["bm25.documented.run", "echovault.documented.run"]
-        with pytest.raises(ConfigError, match="no labels to plot"):
+        with pytest.raises(sy.ConfigError, match="no labels to plot"):
             found.plot()
         page = found.report(tmp_path / "report")[0].read_text("utf-8")
         assert 'id="agreement"' in page
@@ -256,7 +255,7 @@ class TestWithoutLabels:
         assert found.result.rows[0].means["Judged@10"].mean == 1.0  # of one place, whose entry is judged
         (table,) = [table for table in found.result.tables if table.key == "verification"]
         assert all(not row[1] for row in table.rows)
-        with pytest.raises(ConfigError, match="nDCG@10"):
+        with pytest.raises(sy.ConfigError, match="nDCG@10"):
             of_words(own, "bm25", metrics="Judged@10")
 
 

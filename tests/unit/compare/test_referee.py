@@ -8,7 +8,6 @@ import pytest
 from tabled import ROOT
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError, DataError
 from steelyard.memory.query import Query
 from steelyard_eval.compare.referee import Referee, drawn
 
@@ -27,7 +26,7 @@ def test_looks_never_see_what_the_verdict_is_by_and_a_verdict_is_given_once(benc
     bench.compare("fts", referee="look", timed=False)
     seen = {query.id for query in look.result.queries}
     assert kept(bench) == {"looks": 3, "shown": sorted(seen)}  # fts is compared with the set's own system
-    with pytest.raises(ConfigError, match="at most 5"):
+    with pytest.raises(sy.ConfigError, match="at most 5"):
         bench.compare([f"weighted_sum(0.{at}*bm25, 1*fts)" for at in range(1, 7)], referee="verdict", timed=False)
     assert kept(bench)["shown"] == sorted(seen)
     verdict = bench.compare("bm25", referee="verdict", timed=False)
@@ -35,7 +34,7 @@ def test_looks_never_see_what_the_verdict_is_by_and_a_verdict_is_given_once(benc
     tested = {query.id for query in verdict.result.queries}
     assert not seen & tested
     assert kept(bench) == {"looks": 0, "shown": sorted(seen | tested)}
-    with pytest.raises(ConfigError):
+    with pytest.raises(sy.ConfigError):
         bench.compare("bm25", referee="verdict", timed=False)  # until others have labels
 
 
@@ -52,12 +51,12 @@ def test_a_question_keeps_its_side_and_takes_those_with_it_that_vary_with_it():
 
 
 def test_what_cannot_stay_sealed_is_refused(bench):
-    with pytest.raises(ConfigError, match="in memory"):
+    with pytest.raises(sy.ConfigError, match="in memory"):
         Referee.of(replace(bench.dataset, in_memory=True))
     few = dict(list(bench.dataset.qrels.items())[:12])
-    with pytest.raises(ConfigError, match="10 of each"):
+    with pytest.raises(sy.ConfigError, match="10 of each"):
         Referee.of(replace(bench.dataset, qrels=few))
     (bench.dataset.path / ".steelyard").mkdir(exist_ok=True)
     (bench.dataset.path / ".steelyard" / "referee.json").write_text('{"looks": -1.5}')
-    with pytest.raises(DataError):
+    with pytest.raises(sy.DataError):
         Referee.of(bench.dataset)

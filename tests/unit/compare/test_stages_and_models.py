@@ -8,7 +8,6 @@ from command_line import document, done
 from tabled import ROOT
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError
 from steelyard.systems import find_system
 from steelyard_eval.compare.stages import without_each
 
@@ -29,7 +28,7 @@ def test_every_signal_and_every_stage_but_the_cut_is_left_out_once():
     left = {"severity", "recency", "tags", "domain", "tfidf", "cosine", "merge"}
     assert made.keys() == {"whole", *(f"without {name}" for name in left)}
     assert "recency" not in made["without recency"].effective.signals
-    with pytest.raises(ConfigError):
+    with pytest.raises(sy.ConfigError):
         without_each(find_system("bm25").config(10))
 
 
@@ -49,7 +48,7 @@ def test_each_model_is_measured_under_weights_of_its_own_that_were_chosen_withou
         tuned = sy.load(own, embedder=name).recommend(only="rrf(bm25, vector)")
         assert np.array_equal(values["nDCG@10"], tuned.out_of_fold)
     assert list(found) == ["lsa", "minilm"]
-    with pytest.raises(ConfigError):
+    with pytest.raises(sy.ConfigError):
         bench.compare_models(old="lsa", new="lsa")
     many = done("compare", own, "bm25", "fts", "--embedder", "lsa", "--embedder", "none", code=2)
     assert "at most one" in many.stderr

@@ -10,7 +10,6 @@ from tabled import tabled
 from written_set import write_set
 
 import steelyard_eval as sy
-from steelyard.base.errors import DataError
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_recording import save_lists
@@ -65,7 +64,7 @@ class TestValues:
 
     @tabled
     def test_what_cannot_be_counted_is_refused_by_its_line(self, qrels, run, place, tmp_path):
-        with pytest.raises(DataError, match=place):
+        with pytest.raises(sy.DataError, match=place):
             compare(world(tmp_path / "w", qrels), run_of(tmp_path, run), embedder="none")
 
     def test_queries_of_a_run_that_the_set_lacks_are_counted(self, tmp_path):

@@ -12,7 +12,6 @@ from command_line import document, done
 from tabled import STARTER, tabled
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError, DataError
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems import find_system
 from steelyard_eval.datasets.dataset import hashed
@@ -270,7 +269,7 @@ def test_a_baseline_that_was_cut_or_edited_is_refused(baseline, found, given):
 def test_a_sealed_baseline_of_another_shape_and_one_that_cannot_be_read_are_refused(data, baseline):
     changed(baseline, lambda record: record["contenders"][0].update(kind=7))
     for path, told in ((baseline, r"contenders\[0\]\.kind"), (baseline / "b.json", "cannot read the baseline")):
-        with pytest.raises(DataError, match=told):
+        with pytest.raises(sy.DataError, match=told):
             data.gate(baseline=path)
 
 
@@ -288,10 +287,10 @@ def test_an_adverse_update_needs_accept_worse(data, lists, baseline):
     before = baseline.read_bytes()
     bad = {"bm25": worse(data, lists, 0.5), SUM: SUM}
     for contenders, told in ((bad, r"^bm25: -.*would hide"), ("bm25", r"update would hide")):  # one is dropped
-        with pytest.raises(ConfigError, match=told):
+        with pytest.raises(sy.ConfigError, match=told):
             data.update_baseline(contenders, reason="why not", baseline=baseline)
     for reason in ("", "  "):
-        with pytest.raises(ConfigError, match="--reason"):
+        with pytest.raises(sy.ConfigError, match="--reason"):
             data.update_baseline(reason=reason, baseline=baseline)
     assert baseline.read_bytes() == before
     data.update_baseline(bad, reason="bm25 goes", baseline=baseline, accept_worse=True)
@@ -313,7 +312,7 @@ def test_the_baseline_before_is_kept_once_beside_it(data, baseline):
 def test_a_single_contender_takes_the_place_of_a_single_one(data, based):
     """What is better needs no --accept-worse because it has another name; what is worse does."""
     based("bm25")
-    with pytest.raises(ConfigError, match=r"^cortex_mem: -.*would hide"):
+    with pytest.raises(sy.ConfigError, match=r"^cortex_mem: -.*would hide"):
         based("cortex_mem")
     assert data.gate(baseline=based("vector")).result.answer.facts["alone"] == "vector"
 
@@ -357,7 +356,7 @@ def test_the_anchor_moves_up_with_what_is_significantly_better(data, based):
 def test_a_contender_that_the_baseline_does_not_know_is_an_error(data, baseline):
     (first, *_) = json.loads(baseline.read_text())["contenders"]
     named = re.escape(f"before it, as in '{first['label']}=fts'")
-    with pytest.raises(ConfigError, match=f"'fts' is not in the baseline.*{named}"):
+    with pytest.raises(sy.ConfigError, match=f"'fts' is not in the baseline.*{named}"):
         data.gate("fts", baseline=baseline)
     assert data.gate(f"{first['label']}=fts", baseline=baseline).verdict != "mismatch"
 

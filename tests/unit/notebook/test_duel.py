@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError
 from steelyard.memory.query import Query
 from steelyard_eval.choose.duel import MIN_PAIRS, PairSelection, fitted, gains_of, pairwise_estimate, sigmoid
 from steelyard_eval.choose.public import features, reciprocal
@@ -143,7 +142,7 @@ def test_an_answer_is_kept_skipped_or_left_open_and_taken_back(session):
     assert session.standing is session.standing  # computed once for the same grades
     assert [session.undo()[0].grade, session.undo()[0].grade] == [None, 2]
     assert session.next == first
-    with pytest.raises(ConfigError, match="7 is none"):
+    with pytest.raises(sy.ConfigError, match="7 is none"):
         session.give(7)
 
 

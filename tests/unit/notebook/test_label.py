@@ -16,7 +16,6 @@ from tabled import STARTER, tabled
 from written_set import contents, write_set
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.cli import judge_keys, judge_texts
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
@@ -189,7 +188,7 @@ class TestSession:
             (lambda: Session(blank, tmp_path, "ann", "ann"), "their own second judge"),
             (lambda: Session(blank, tmp_path, "bob", "ann"), "ann has no labels"),
         ):
-            with pytest.raises(ConfigError, match=why):
+            with pytest.raises(sy.ConfigError, match=why):
                 wrong()
 
     @tabled
@@ -199,7 +198,7 @@ class TestSession:
         with session.file.open("ab") as file:
             text = changed if isinstance(changed, str) else json.dumps(line | changed) + "\n"
             file.write(text.encode("latin-1"))
-        with pytest.raises(DataError, match=r"line 2.*is|read the judgments"):
+        with pytest.raises(sy.DataError, match=r"line 2.*is|read the judgments"):
             Session(blank, session.folder)
 
     def test_a_second_judge_sees_the_same_pairs_shuffled_and_no_grade(self, session, blank):

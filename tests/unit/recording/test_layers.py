@@ -9,7 +9,6 @@ from written_set import write_set
 
 import steelyard_eval as sy
 from steelyard import Entry, Query, RecordedEmbedder, Searcher, Vault, find_system, parse_strategy
-from steelyard.base.errors import ConfigError
 from steelyard.stores.base import Space
 from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.source import Source
@@ -166,7 +165,7 @@ def test_a_recording_keeps_its_own_and_refuses_the_other(folder, tmp_path):
     bench(folder, "given").record(tmp_path / "given", "spec_kit")
     own = next((tmp_path / "given").iterdir())
     assert bench(folder).compare("spec_kit", recording=own, timed=False).result.provenance.intents == "given"
-    with pytest.raises(ConfigError, match="--intents classified"):
+    with pytest.raises(sy.ConfigError, match="--intents classified"):
         bench(folder, "classified").compare("spec_kit", recording=own, timed=False)
 
 
@@ -182,7 +181,7 @@ def test_a_baseline_is_of_one_of_them(folder, tmp_path):
 
 
 def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):
-    with pytest.raises(ConfigError, match="'labelled' are unknown;"):
+    with pytest.raises(sy.ConfigError, match="'labelled' are unknown;"):
         load(folder, "labelled")
     queries = [Query("keys", id=f"q{at}", intent="fix_bug") for at in range(5)]
     for intents, there in ((None, False), ("given", True)):

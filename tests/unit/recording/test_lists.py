@@ -11,7 +11,6 @@ from ir_measures import nDCG
 
 import steelyard_eval as sy
 from steelyard import Entry, Searcher, Vault
-from steelyard.base.errors import ConfigError, DataError
 from steelyard.table.signal_table import TagSets
 from steelyard.testing import random_table
 from steelyard_eval.choose.recommend import recommend
@@ -112,7 +111,7 @@ def test_what_a_recording_of_lists_cannot_be_asked_is_refused(dataset, runs, rec
         ),
     ]
     for wrong, why in mistakes:
-        with pytest.raises((ConfigError, DataError), match=why):
+        with pytest.raises((sy.ConfigError, sy.DataError), match=why):
             wrong()
 
 

@@ -11,7 +11,6 @@ from tabled import STARTER, tabled
 
 import steelyard_eval as sy
 from steelyard import Entry, Searcher, find_system, parse_strategy
-from steelyard.base.errors import ConfigError, DataError
 from steelyard.live.sources import RetrieverPool, identity
 from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
@@ -48,7 +47,7 @@ def test_a_recording_read_back_replays_to_the_same_bits(table, config, tmp_path)
 
 def test_a_folder_of_something_else_is_left_alone(table, tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(DataError, match="not a recording"):
+    with pytest.raises(sy.DataError, match="not a recording"):
         save(table, tmp_path)
     assert (tmp_path / "mine.txt").read_text() == "keep"
 
@@ -64,14 +63,14 @@ def test_a_broken_recording_is_told_from_a_whole_one(table, tmp_path, harm):
         "missing": column.unlink,
         "manifest": lambda: (folder / "manifest.json").write_text("{"),
     }[harm]()
-    with pytest.raises(DataError, match="record again"):
+    with pytest.raises(sy.DataError, match="record again"):
         load_recording(folder)
 
 
 @tabled
 def test_every_part_of_the_fingerprint_is_compared(table, config, key, value):
     other = replace(table, fingerprint={**table.fingerprint, key: value})
-    with pytest.raises(ConfigError, match=key):
+    with pytest.raises(sy.ConfigError, match=key):
         replay(other, config)
 
 
@@ -91,9 +90,9 @@ def changed(config, name, **facts):
 
 def test_a_configuration_that_needs_another_recording_is_refused_by_name(table, config):
     fields = dict.fromkeys(config.retrievers["fts"].field_weights, 2.0)
-    with pytest.raises(ConfigError, match=r"retrievers\.fts\.field_weights"):
+    with pytest.raises(sy.ConfigError, match=r"retrievers\.fts\.field_weights"):
         replay(table, changed(config, "fts", field_weights=fields))
-    with pytest.raises(ConfigError, match="depth 101"):
+    with pytest.raises(sy.ConfigError, match="depth 101"):
         replay(table, changed(config, "bm25", depth=101))
 
 
@@ -114,21 +113,21 @@ def test_which_configurations_share_a_recording(monkeypatch):
 
 
 def test_a_replay_refuses_other_parameters_by_name_and_takes_any_depth():
-    with pytest.raises(ConfigError, match=r"^retrievers.bm25.k1 is 0.9,"):
+    with pytest.raises(sy.ConfigError, match=r"^retrievers.bm25.k1 is 0.9,"):
         agree(plain(k1=0.9), identity(plain()) | {"model": ""})
     agree(find_system("fts").config(200), identity(find_system("fts").config(10)) | {"model": ""})
 
 
 @tabled
 def test_parameters_out_of_their_ranges(parameters, message):
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(sy.ConfigError) as caught:
         identity(plain(**parameters))
     assert message in str(caught.value)
 
 
 def test_functions_without_a_name_are_refused():
     """Two of them would be equal in every recording."""
-    with pytest.raises(ConfigError, match="has no name"):
+    with pytest.raises(sy.ConfigError, match="has no name"):
         Reading(KeywordIndex("x", ("title",)), "{title}", match=lambda text: text)
 
 

@@ -16,7 +16,6 @@ from tabled import tabled
 from written_set import write_set
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.datasets import check
 from steelyard_eval.recording.saved_runs import FILE, FOLDER, TABLES, keep, load_runs
 from steelyard_eval.result import structs
@@ -94,7 +93,7 @@ def test_a_locked_file_is_not_to_be_deleted(folder, monkeypatch):
     monkeypatch.setattr("steelyard_eval.recording.saved_runs.BUSY_TIMEOUT_MS", 10)
     with closing(apsw.Connection(str(folder / FOLDER / FILE))) as db:
         db.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(DataError, match="program; try again"):
+        with pytest.raises(sy.DataError, match="program; try again"):
             sy.load(folder).runs()
 
 
@@ -126,7 +125,7 @@ def test_somebody_elses_or_a_damaged_file_is_refused_and_never_written(folder, w
     before = (folder / FOLDER / FILE).read_bytes()
     assert sy.load(folder).compare("bm25", timed=False)
     assert (folder / FOLDER / FILE).read_bytes() == before
-    with pytest.raises(DataError, match=why):
+    with pytest.raises(sy.DataError, match=why):
         sy.load(folder).runs()
 
 
@@ -134,7 +133,7 @@ def test_somebody_elses_or_a_damaged_file_is_refused_and_never_written(folder, w
 def test_facts_of_other_types_are_damage(folder, facts):
     keep(sy.load(folder).dataset, document())
     execute(folder, "UPDATE runs SET facts = ?", (json.dumps(facts),))
-    with pytest.raises(DataError, match="damaged; delete"):
+    with pytest.raises(sy.DataError, match="damaged; delete"):
         sy.load(folder).runs()
 
 
@@ -179,7 +178,7 @@ def test_the_list_has_a_line_a_run(many):
     told = [("compare", "0.500", "a"), ("compare", "", ""), ("compare", "0.600", "a"), ("gate", "", "")]
     assert [(row["command"], row["value"], row["contender"]) for row in rows] == told
     assert [one["value"] for one in printed("runs", many, "--trend", "nDCG@10")["runs"]] == ["0.500", "0.600"]
-    with pytest.raises(ConfigError, match="P@5"):
+    with pytest.raises(sy.ConfigError, match="P@5"):
         sy.load(many).runs().trend("MRR")
 
 
@@ -206,10 +205,10 @@ def test_over_queries_whose_labels_changed_nothing_is_compared(many):
     assert found["difference"]["queries"] == 8
     assert found["changes"] == {"labels": "4 changed ('q0 m1', 'q1 m1', 'q2 m1', ...)", "weights": "bm25 to fts"}
     assert b"secret" not in (many / FOLDER / FILE).read_bytes()  # ids are kept, and no texts
-    with pytest.raises(ConfigError, match="9"):
+    with pytest.raises(sy.ConfigError, match="9"):
         sy.load(many).runs().between(1, 9)
     execute(many, "UPDATE states SET content = '[[1]]'")
-    with pytest.raises(DataError, match="damaged; delete"):
+    with pytest.raises(sy.DataError, match="damaged; delete"):
         sy.load(many).runs().between(1, 2)
 
 

@@ -10,7 +10,6 @@ from tabled import tabled, vault_with
 
 import steelyard_eval as sy
 from steelyard import Entry, Searcher, Vault, find_system
-from steelyard.base.errors import ConfigError, DataError
 from steelyard.memory.words import language_of, languages_of
 from steelyard.stores.analysis import Analysis
 from steelyard.systems import keyword_indexes
@@ -113,10 +112,10 @@ def test_a_query_of_stop_words_and_single_letters_is_searched_by_them():
 
 
 def test_options_are_refused_where_a_system_prescribes_its_words():
-    with pytest.raises(ConfigError, match="identifiers"):
+    with pytest.raises(sy.ConfigError, match="identifiers"):
         searching(notes("code"), "spec_kit[bm25.identifiers=both]")("keys")
     for wrong in ("bm25[bm25.identifiers=some]", "bm25[bm25.ngrams=9]", "bm25[bm25.ngrams=2.5]"):
-        with pytest.raises(ConfigError):
+        with pytest.raises(sy.ConfigError):
             find_system(wrong)
 
 
@@ -154,7 +153,7 @@ def test_a_data_set_says_its_language_and_its_vault_keeps_it(tmp_path):
         vault.set_languages(bench.dataset.language)
     with Vault(tmp_path / "v.db") as vault:
         assert vault.languages() == ("german",)
-    with pytest.raises(DataError, match="language"):
+    with pytest.raises(sy.DataError, match="language"):
         sy.load({**given, "language": "klingon"})
 
 

@@ -20,7 +20,6 @@ from matplotlib import font_manager
 from tabled import tabled
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard_eval.candidates.curve import COLUMNS, Curve, steps_of
 from steelyard_eval.result import document, structs
 from steelyard_eval.result.sentences import heading
@@ -176,7 +175,7 @@ def test_a_document_of_others_is_refused_with_its_place(place, value, told):
     holder[last] = value
     if value is None:
         del holder[last]
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(sy.DataError, match=told):
         document.read(json.dumps(found[""]).encode())
 
 
@@ -187,7 +186,7 @@ def test_a_field_of_a_later_version_is_passed_over():
 
 @pytest.mark.parametrize("text", [b'{"a": NaN}', b"[" * 100_000, b"\xff", b"", b'{"version": 1e999}'])
 def test_what_is_no_json_is_refused(text):
-    with pytest.raises(DataError):
+    with pytest.raises(sy.DataError):
         document.read(text)
 
 
@@ -324,13 +323,13 @@ def test_a_parquet_file_is_written_whole_or_not_at_all(tmp_path):
     (tmp_path / "link.parquet").symlink_to(tmp_path / "nowhere")
     os.mkfifo(tmp_path / "pipe.parquet")
     for name in ("link", "pipe"):
-        with pytest.raises(MachineError):
+        with pytest.raises(sy.MachineError):
             found.save(tmp_path / f"{name}.parquet")
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_result_without_means_and_tables_has_no_table():
-    with pytest.raises(ConfigError, match=r"name a \.json"):
+    with pytest.raises(sy.ConfigError, match=r"name a \.json"):
         latex.render(paper(rows=[], tables=[]))
 
 

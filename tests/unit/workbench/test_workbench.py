@@ -10,7 +10,6 @@ import pytest
 from tabled import STARTER, tabled
 
 import steelyard_eval as sy
-from steelyard.base.errors import ConfigError, DataError
 
 STRATEGY = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
@@ -83,7 +82,7 @@ def test_numbers_missing_values_and_dates_of_tables_are_read():
 
 
 def test_faults_in_memory_are_named_with_their_rows():
-    with pytest.raises(DataError, match=r"(?s)3 faults.*corpus.jsonl:2.*qrels.txt:1.*queries.jsonl:1"):
+    with pytest.raises(sy.DataError, match=r"(?s)3 faults.*corpus.jsonl:2.*qrels.txt:1.*queries.jsonl:1"):
         sy.load([{"id": "a", "text": "x"}, {"text": "y"}], {"q": " "}, [("q", "gone", 1)])
 
 
@@ -96,7 +95,7 @@ def test_a_folder_that_happens_to_be_there_is_not_read(tmp_path, monkeypatch):
 
 @tabled
 def test_a_missing_part_is_named(source, rule):
-    with pytest.raises(ConfigError, match=rule):
+    with pytest.raises(sy.ConfigError, match=rule):
         sy.load(source)
 
 
