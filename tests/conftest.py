@@ -78,6 +78,11 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_ignore_collect(collection_path):
+    """What lies beside tests has no doctests, and what it needs (Dask, a server) is not imported to see that."""
+    return (collection_path.suffix == ".py" and not collection_path.name.startswith("test_")) or None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Leave what is imported and collected out of every search for garbage, and search more rarely."""

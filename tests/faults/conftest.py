@@ -2,12 +2,8 @@
 
 import socket
 import threading
-from pathlib import Path
 
 import pytest
-
-# They have no doctests, and what they need (Dask, a server) is not imported to see that.
-collect_ignore = [path.name for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("test_")]
 
 
 @pytest.fixture
