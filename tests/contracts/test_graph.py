@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.tabled import tabled
+from tests.unit.shared import tabled
 
 from steelyard import Entry, Filters, Query, Vault, find_system
 from steelyard.base.errors import ConfigError

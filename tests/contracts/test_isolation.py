@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unit.tabled import vault_with
+from tests.unit.shared import vault_with
 from worlds import KINDS, NOW, Directions, random_entry
 
 from steelyard import Entry, Filters, Query, Searcher, Vault, find_system

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
-from tests.unit.tabled import beside
+from tests.unit.shared import beside
 
 from steelyard import Entry, Filters, Query, RecordedEmbedder, Searcher, Vault, find_system, fuse, parse_strategy
 from steelyard.embedders.embed import embed_missing, space_of

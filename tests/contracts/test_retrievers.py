@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unit.tabled import tabled, vault_with
+from tests.unit.shared import tabled, vault_with
 
 from steelyard import Entry, Filters, Query, Vault, find_system
 from steelyard.live.sources import RetrieverPool

@@ -4,7 +4,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from tests.unit.tabled import beside
+from tests.unit.shared import beside
 
 from steelyard.fusion.sums import TRIED
 from steelyard.grammar import Duration

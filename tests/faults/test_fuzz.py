@@ -10,7 +10,7 @@ import fuzz
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from tests.unit.tabled import vault_with
+from tests.unit.shared import vault_with
 
 from steelyard import Entry, Query, Searcher, find_system, fuse, parse_strategy
 from steelyard.base.errors import ConfigError, VaultError

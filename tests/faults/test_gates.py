@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from small import ATTACKS, answer, one_message, sealed, steelyard, whole
-from tests.unit.tabled import STARTER, tabled, vault_with
+from tests.unit.shared import STARTER, tabled, vault_with
 
 import steelyard.feedback as feedback
 from steelyard import Entry, Query, SearchConfig, find_system

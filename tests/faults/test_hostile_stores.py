@@ -6,7 +6,7 @@ import sqlite3
 import fuzz
 import pytest
 import small
-from tests.unit.tabled import tabled
+from tests.unit.shared import tabled
 
 from steelyard.base.errors import DataError
 from steelyard_eval.extensions.importers import load_store

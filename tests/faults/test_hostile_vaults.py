@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 from small import ATTACKS, loosened, one_message, steelyard
-from tests.unit.tabled import beside, tabled, vault_with
+from tests.unit.shared import beside, tabled, vault_with
 
 from steelyard import Entry, Searcher, Vault, find_system
 from steelyard.base.errors import VaultError

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 import small
-from tests.unit.tabled import ROOT, beside
+from tests.unit.shared import ROOT, beside
 
 from steelyard import Entry, SearchConfig, Searcher, Vault, find_system
 from steelyard.base.errors import VaultError

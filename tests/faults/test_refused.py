@@ -10,7 +10,7 @@ import fuzz
 import numpy as np
 import pytest
 from small import steelyard, whole
-from tests.unit.tabled import tabled, vault_with
+from tests.unit.shared import tabled, vault_with
 
 from steelyard import LsaEmbedder, RecordedEmbedder, SearchConfig, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, DataError, DimensionMismatchError, VaultError

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import product
 
 import pytest
-from tests.unit.tabled import ROOT
+from tests.unit.shared import ROOT
 
 pytest.importorskip("mcp", reason="pip install '.[serve]'")
 

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 import small
 import states
-from tests.unit.tabled import tabled, vault_with
+from tests.unit.shared import tabled, vault_with
 
 from steelyard import Entry, RecordedEmbedder, Searcher, Vault, find_system
 from steelyard.base.errors import MachineError

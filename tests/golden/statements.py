@@ -5,7 +5,7 @@ import re
 from dataclasses import fields
 
 import numpy as np
-from tests.unit.tabled import ROOT, vault_with
+from tests.unit.shared import ROOT, vault_with
 
 from steelyard import Entry, Query, fuse
 from steelyard.base.errors import EmbedderError

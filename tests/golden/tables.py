@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from statements import Bench, Spy, ids, noted, scores
-from tests.unit.tabled import beside
+from tests.unit.shared import beside
 
 from steelyard import Entry, Filters, Hit, Query, Searcher, find_system, parse_strategy
 from steelyard.memory.entry import Relation

@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 from statements import Spy, named
 from tables import Table
-from tests.unit.command_line import document, done
-from tests.unit.tabled import tabled, vault_with
+from tests.unit.shared import document, done, tabled, vault_with
 
 from steelyard import Entry, Filters, Query, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, DataError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from statements import Spy, ids, merged, named, noted, scores, statements
 from tables import ECHOVAULT as TABLE
-from tests.unit.tabled import tabled
+from tests.unit.shared import tabled
 
 from steelyard import Entry, Searcher, Vault, parse_strategy
 from steelyard.base.errors import DimensionMismatchError

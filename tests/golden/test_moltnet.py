@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from statements import Spy, ids, named, statements
 from tables import MOLTNET as TABLE
-from tests.unit.command_line import document, done
+from tests.unit.shared import document, done
 
 from steelyard import Entry, Filters, Query, Searcher, find_system
 from steelyard.base.extensions import EXTRAS

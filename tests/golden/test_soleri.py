@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from statements import DOCS, Spy, differing, ids, named, noted, statements
 from tables import SOLERI as TABLE
-from tests.unit.command_line import document, done
+from tests.unit.shared import document, done
 
 from steelyard import Entry, Filters, Query, Searcher, Vault, parse_strategy
 from steelyard.embedders.embed import embed_missing

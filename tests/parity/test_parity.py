@@ -10,7 +10,7 @@ from operator import getitem
 import pytest
 import report
 import soleri
-from tests.unit.tabled import tabled
+from tests.unit.shared import tabled
 from verdicts import LEAST
 
 

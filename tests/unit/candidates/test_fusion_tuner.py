@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import pytrec_eval
-from tabled import STARTER, tabled
+from shared import STARTER, tabled
 
 import steelyard_eval as sy
 

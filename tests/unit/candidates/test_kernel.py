@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from by_trec_eval import oracle
 from hypothesis import given, settings, strategies as st
-from tabled import beside, tabled
+from shared import beside, tabled
 
 from steelyard import Entry, Query, SearchConfig, SignalTable, fuse, parse_strategy
 from steelyard.base.errors import ConfigError, DataError

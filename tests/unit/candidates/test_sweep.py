@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from search_forms import MEASURES, directly, drawn_forms, form_of, measure, random_form
-from tabled import tabled
+from shared import tabled
 
 from steelyard_eval.candidates.curve import NARROWEST, Curve, Objective, sweep
 

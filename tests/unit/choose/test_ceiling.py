@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from command_line import document
-from tabled import STARTER, tabled
+from shared import STARTER, document, tabled
 
 import steelyard_eval as sy
 

@@ -13,8 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command_line import run
-from tabled import tabled
+from shared import run, tabled
 
 from steelyard import SearchConfig, find_system, parse_strategy
 from steelyard.base.errors import ConfigError

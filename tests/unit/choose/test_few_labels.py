@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tabled import beside, tabled
+from shared import beside, tabled
 
 import steelyard_eval as sy
 from steelyard import find_system, parse_strategy

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from hypothesis import given, settings, strategies as st
-from tabled import tabled
+from shared import tabled
 
 from steelyard_eval.choose import rule
 from steelyard_eval.choose.differences import Scored, SecondMeasurement, posterior

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tabled import tabled
+from shared import tabled
 
 import steelyard_eval as sy
 from steelyard import SearchConfig, find_system

@@ -5,10 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command_line import done
 from scipy import stats
-from tabled import tabled
-from written_set import write_set
+from shared import done, tabled, write_set
 
 from steelyard import SearchConfig, find_system
 from steelyard.base.errors import ConfigError

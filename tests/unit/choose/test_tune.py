@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tabled import tabled
+from shared import tabled
 
 from steelyard import SearchConfig, find_system, parse_strategy
 from steelyard.base.errors import ConfigError

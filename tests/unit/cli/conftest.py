@@ -1,7 +1,7 @@
 """A vault that tests of commands read."""
 
 import pytest
-from command_line import done
+from shared import done
 
 from steelyard_eval.datasets.manifest import starter
 

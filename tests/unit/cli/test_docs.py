@@ -11,8 +11,7 @@ import tomllib
 
 import msgspec
 import pytest
-from command_line import done, run
-from tabled import ROOT
+from shared import ROOT, done, run
 
 from steelyard import Entry, Query, fuse, parse_strategy
 from steelyard.fusion import FAMILIES

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import apsw
 import numpy as np
 import pytest
-from command_line import run
+from shared import run
 
 from steelyard import Entry, Vault, find_system
 from steelyard.base.extensions import EXTRAS

@@ -8,10 +8,8 @@ import shutil
 import click
 import numpy as np
 import pytest
-from command_line import done, run
+from shared import ROOT, beside, done, run, write_set
 from simulation import simulate_log
-from tabled import ROOT, beside
-from written_set import write_set
 
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main

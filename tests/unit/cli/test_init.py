@@ -12,9 +12,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 import yaml
-from command_line import document, done
-from tabled import ROOT, STARTER, tabled
-from written_set import contents
+from shared import ROOT, STARTER, contents, document, done, tabled
 
 import steelyard_eval as sy
 from steelyard.systems import find_system

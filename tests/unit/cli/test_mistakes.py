@@ -9,9 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from command_line import document, done, run
-from tabled import tabled
-from written_set import write_set
+from shared import document, done, run, tabled, write_set
 
 import steelyard_eval as sy
 from steelyard.systems import find_system

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
-from command_line import document, done, run
-from tabled import tabled
-from written_set import write_set
+from shared import document, done, run, tabled, write_set
 
 import steelyard
 import steelyard_eval as sy

@@ -6,9 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from command_line import document, done, run
-from tabled import STARTER, tabled
-from written_set import write_set
+from shared import STARTER, document, done, run, tabled, write_set
 
 from steelyard import Entry, SearchConfig, Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from command_line import document, done
-from tabled import STARTER, tabled
+from shared import STARTER, document, done, tabled
 
 import steelyard_eval as sy
 from steelyard import Filters, Query, find_system, parse_strategy

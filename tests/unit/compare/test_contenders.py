@@ -8,7 +8,7 @@ import ir_measures
 import pandas as pd
 import pytest
 from ir_measures import AP, RR, P, R, Success, nDCG
-from tabled import tabled
+from shared import tabled
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.query import Query

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tabled import tabled
+from shared import tabled
 
 from steelyard import Entry, Query
 from steelyard.base import errors

@@ -5,7 +5,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from tabled import ROOT
+from shared import ROOT
 
 import steelyard_eval as sy
 from steelyard.memory.query import Query

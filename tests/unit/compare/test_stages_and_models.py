@@ -4,8 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from command_line import document, done
-from tabled import ROOT
+from shared import ROOT, document, done
 
 import steelyard_eval as sy
 from steelyard.systems import find_system

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tabled import tabled
-from written_set import write_set
+from shared import tabled, write_set
 
 import steelyard_eval as sy
 from steelyard_eval.choose.recommend import recommend

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from tabled import tabled
+from shared import tabled
 
 import steelyard
 from steelyard.base.errors import ConfigError, MachineError

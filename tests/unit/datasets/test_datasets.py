@@ -12,9 +12,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import run
-from tabled import STARTER, beside, tabled
-from written_set import write_set
+from shared import STARTER, beside, run, tabled, write_set
 
 from steelyard import Entry, SearchConfig, find_system
 from steelyard.base.errors import ConfigError, DataError, MachineError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.sparse.csgraph import connected_components
-from tabled import tabled
+from shared import tabled
 
 import steelyard_eval as sy
 from steelyard.memory.query import Query

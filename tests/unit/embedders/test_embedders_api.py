@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import apsw
 import numpy as np
 import pytest
-from tabled import tabled
+from shared import tabled
 
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError
 from steelyard.base.extensions import installing

@@ -8,9 +8,7 @@ from importlib.util import find_spec
 import apsw
 import numpy as np
 import pytest
-from command_line import document as found, done, run
-from tabled import STARTER, tabled
-from written_set import write_set
+from shared import STARTER, document as found, done, run, tabled, write_set
 
 from steelyard import Vault, find_system
 from steelyard.base.errors import ConfigError, EmbedderError

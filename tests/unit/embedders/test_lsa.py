@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 from scipy.sparse import random as sparse_random
-from tabled import beside, tabled
+from shared import beside, tabled
 
 from steelyard.base.errors import EmbedderError, VaultError
 from steelyard.embedders.lsa import ITERATIONS, LsaEmbedder, _truncated_svd

@@ -5,9 +5,7 @@ from functools import reduce
 from operator import add
 
 import pytest
-from command_line import document, done
-from tabled import STARTER, beside, tabled
-from written_set import write_set
+from shared import STARTER, beside, document, done, tabled, write_set
 
 from steelyard import Explanation, find_system, parse_strategy
 from steelyard.base.errors import ConfigError

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command_line import document
-from tabled import STARTER, tabled
+from shared import STARTER, document, tabled
 
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import load

@@ -4,8 +4,7 @@ from collections import Counter
 from itertools import chain
 
 import pytest
-from command_line import document
-from written_set import write_set
+from shared import document, write_set
 
 import steelyard_eval as sy
 from steelyard_eval.explain.null_check import DRAWS, null_check, shuffled

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from tabled import tabled
+from shared import tabled
 
 import steelyard_eval as sy
 from steelyard import Query, find_system, fuse, parse_strategy

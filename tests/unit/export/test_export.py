@@ -10,9 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command_line import document, done
 from jsonschema import Draft202012Validator, validate
-from tabled import ROOT, beside, tabled
+from shared import ROOT, beside, document, done, tabled
 
 from steelyard import SearchConfig, find_system, fuse, parse_strategy
 from steelyard.base.errors import ConfigError

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tabled import beside, tabled
+from shared import beside, tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig

@@ -5,9 +5,7 @@ import re
 from importlib.metadata import EntryPoint
 
 import pytest
-from command_line import run_apart
-from tabled import ROOT, beside
-from written_set import write_set
+from shared import ROOT, beside, run_apart, write_set
 
 from steelyard.base.errors import MachineError
 from steelyard.base.extensions import EXTENSIONS as OF_ENGINE

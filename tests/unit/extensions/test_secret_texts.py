@@ -14,7 +14,7 @@ import string
 from pathlib import Path
 
 import pytest
-from tabled import beside, tabled
+from shared import beside, tabled
 
 from steelyard.extensions.secrets import LONGEST_READ, holds_secret
 

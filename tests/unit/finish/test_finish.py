@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from tabled import tabled
+from shared import tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.finish import Cut, Drop, Merge, finish, order, parse_stages

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tabled import tabled, vault_with
+from shared import tabled, vault_with
 
 from steelyard import Entry, Query, RecordedEmbedder, Searcher, find_system, fuse, parse_strategy
 from steelyard.base.errors import ConfigError

@@ -5,7 +5,7 @@ from math import exp
 
 import numpy as np
 import pytest
-from tabled import beside, tabled, vault_with
+from shared import beside, tabled, vault_with
 
 from steelyard import Entry, Explanation, Query, Searcher, find_system, fuse, parse_strategy
 from steelyard.base.errors import ConfigError

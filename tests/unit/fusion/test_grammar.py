@@ -4,7 +4,7 @@ import re
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from tabled import beside, tabled
+from shared import beside, tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.feedback import Explore

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import document, done
-from tabled import STARTER, tabled
+from shared import STARTER, document, done, tabled
 
 import steelyard_eval as sy
 from steelyard.base.files import STRICT_JSON

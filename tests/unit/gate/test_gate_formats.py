@@ -7,9 +7,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
-from command_line import done
 from lxml import etree
 from markdown_it import MarkdownIt
+from shared import done
 
 import steelyard_eval as sy
 from steelyard_eval.cli.main import main

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from tabled import tabled
+from shared import tabled
 
 from steelyard_eval.gate.rule import ALPHA, BUDGET, FOLLOWS, TYPICAL, judge, power_of
 from steelyard_eval.measures.paired import mean_interval

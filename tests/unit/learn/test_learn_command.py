@@ -8,9 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from command_line import document, done
-from tabled import STARTER, tabled
-from written_set import write_lines
+from shared import STARTER, document, done, tabled, write_lines
 
 from steelyard import Query, SearchConfig, find_system
 from steelyard.base.errors import DataError

@@ -6,8 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tabled import tabled, vault_with
-from written_set import write_lines
+from shared import tabled, vault_with, write_lines
 
 from steelyard import Entry, Filters, Query, Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError, DataError

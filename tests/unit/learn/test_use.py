@@ -5,9 +5,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from command_line import document, done
-from tabled import beside, tabled
-from written_set import called, told, write_lines, write_set
+from shared import beside, called, document, done, tabled, told, write_lines, write_set
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.datasets import load

@@ -6,7 +6,7 @@ Which texts are secrets is tested in extensions/test_secret_texts.py.
 import json
 
 import pytest
-from written_set import called, told, write_lines, write_set
+from shared import called, told, write_lines, write_set
 
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.usage.gather import gather

@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from written_set import called, told, write_lines, write_set
+from shared import called, told, write_lines, write_set
 
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.usage.gather import gather

@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command_line import document, done
-from tabled import beside, tabled, vault_with
-from written_set import write_set
+from shared import beside, document, done, tabled, vault_with, write_set
 
 from steelyard import Entry, Query, RecordedEmbedder, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, DataError, VaultError

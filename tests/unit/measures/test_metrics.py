@@ -10,7 +10,7 @@ import pytrec_eval
 import scipy.stats
 from by_trec_eval import oracle
 from hypothesis import example, given, settings, strategies as st
-from tabled import beside, tabled
+from shared import beside, tabled
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.memory.entry import Entry, read_entry

@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from command_line import document, done
-from written_set import write_set
+from shared import document, done, write_set
 
 from steelyard.base.errors import ConfigError
 from steelyard_eval.measures.judgments import Ranked

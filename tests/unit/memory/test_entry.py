@@ -13,7 +13,7 @@ import apsw
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from tabled import beside, tabled, vault_with
+from shared import beside, tabled, vault_with
 
 from steelyard import Entry, Filters, Query, Searcher, find_system
 from steelyard.base.errors import ConfigError

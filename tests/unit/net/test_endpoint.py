@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
-from tabled import beside, tabled
+from shared import beside, tabled
 
 from steelyard.base.errors import ConfigError
 from steelyard.extensions.network import ChatEndpoint, endpoint as endpoint_module

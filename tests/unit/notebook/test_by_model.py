@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from command_line import done
-from tabled import STARTER, tabled
+from shared import STARTER, done, tabled
 
 import steelyard_eval as sy
 from steelyard.extensions import network

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tabled import tabled
+from shared import tabled
 
 from steelyard import Entry, SearchConfig, parse_strategy
 from steelyard.base.errors import ConfigError

@@ -6,9 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command_line import done, run
-from tabled import STARTER, tabled
-from written_set import contents, write_lines, write_set
+from shared import STARTER, contents, done, run, tabled, write_lines, write_set
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry

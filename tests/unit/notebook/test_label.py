@@ -11,9 +11,7 @@ from types import SimpleNamespace
 import msgspec
 import numpy as np
 import pytest
-from command_line import run
-from tabled import STARTER, tabled
-from written_set import contents, write_set
+from shared import STARTER, contents, run, tabled, write_set
 
 import steelyard_eval as sy
 from steelyard_eval.cli import judge_keys, judge_texts

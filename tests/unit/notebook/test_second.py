@@ -3,8 +3,7 @@
 import json
 import shutil
 
-from command_line import document, run
-from written_set import write_set
+from shared import document, run, write_set
 
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter

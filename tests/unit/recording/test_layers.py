@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tabled import tabled, vault_with
-from written_set import write_set
+from shared import tabled, vault_with, write_set
 
 import steelyard_eval as sy
 from steelyard import Entry, Query, RecordedEmbedder, Searcher, Vault, find_system, parse_strategy

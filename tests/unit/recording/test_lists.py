@@ -6,8 +6,8 @@ from dataclasses import replace
 import ir_measures
 import numpy as np
 import pytest
-from command_line import done
 from ir_measures import nDCG
+from shared import done
 
 import steelyard_eval as sy
 from steelyard import Entry, Searcher, Vault

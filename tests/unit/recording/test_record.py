@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tabled import STARTER, tabled
+from shared import STARTER, tabled
 
 import steelyard_eval as sy
 from steelyard import Entry, Searcher, find_system, parse_strategy

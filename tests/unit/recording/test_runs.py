@@ -10,10 +10,8 @@ from hashlib import sha256
 
 import apsw
 import pytest
-from command_line import document as printed
 from scipy import stats
-from tabled import tabled
-from written_set import write_set
+from shared import document as printed, tabled, write_set
 
 import steelyard_eval as sy
 from steelyard_eval.datasets import check

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tabled import tabled, vault_with
-from written_set import write_set
+from shared import tabled, vault_with, write_set
 
 from steelyard import Query, RecordedEmbedder, Searcher, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, DataError, EmbedderError, RerankError, VaultError

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from written_set import contents
+from shared import contents
 
 from steelyard.base.errors import DataError, MachineError, RetrieverError, VaultError
 from steelyard.base.files import lock

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tabled import tabled
+from shared import tabled
 
 from steelyard.base.errors import ConfigError, RerankError
 from steelyard.config import RerankConfig, open_reranker, requested_reranker

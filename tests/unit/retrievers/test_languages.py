@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tabled import tabled, vault_with
+from shared import tabled, vault_with
 
 import steelyard_eval as sy
 from steelyard import Entry, Searcher, Vault, find_system

@@ -9,7 +9,7 @@ import random
 
 import pytest
 from moltnet_text import printed
-from tabled import beside
+from shared import beside
 
 from steelyard.retrievers.english import STOP_WORDS, _between_markup, stem, tokens_of, tsvector
 from steelyard.retrievers.tsearch import Not, Phrase, best, flat, has_negation, ranker, websearch

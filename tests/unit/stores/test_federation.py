@@ -4,7 +4,7 @@ That a federation reads like a store is in tests/contracts/test_stores.py."""
 
 import numpy as np
 import pytest
-from tabled import tabled, vault_with
+from shared import tabled, vault_with
 
 from steelyard import Entry, Filters
 from steelyard.base.errors import ConfigError

@@ -12,7 +12,7 @@ import apsw
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from tabled import tabled, vault_with
+from shared import tabled, vault_with
 
 from steelyard import Entry, SearchConfig, Searcher, Vault, find_system, parse_strategy
 from steelyard.base.errors import ConfigError, MachineError, VaultError

@@ -7,7 +7,7 @@ import apsw
 import numpy as np
 import pytest
 import sqlite_vec
-from tabled import vault_with
+from shared import vault_with
 
 from steelyard import Entry, Filters, Vault
 from steelyard.base.errors import ConfigError, VaultError

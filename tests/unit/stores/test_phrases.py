@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import apsw
 import numpy as np
 import pytest
-from tabled import beside, tabled
+from shared import beside, tabled
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry

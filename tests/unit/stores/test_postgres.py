@@ -19,8 +19,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from command_line import document, done
-from tabled import STARTER, tabled
+from shared import STARTER, document, done, tabled
 
 from steelyard import Entry, Filters, Query, RecordedEmbedder, Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError, MachineError, VaultError

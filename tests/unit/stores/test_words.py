@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import apsw
 import numpy as np
 import pytest
-from tabled import STARTER, beside, tabled, vault_with
+from shared import STARTER, beside, tabled, vault_with
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tabled import tabled, vault_with
+from shared import tabled, vault_with
 
 from steelyard import Entry, Filters, Query, Searcher, parse_strategy
 from steelyard.retrievers.vector import fading

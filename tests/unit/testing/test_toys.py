@@ -10,9 +10,8 @@ import types
 from pathlib import Path
 
 import pytest
-from command_line import run_apart
+from shared import run_apart, write_set
 from tests.contracts.importer_contract import ImporterContract
-from written_set import write_set
 
 import steelyard
 import steelyard_eval

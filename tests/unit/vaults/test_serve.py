@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import jsonschema
 import pytest
-from command_line import document, done
+from shared import document, done
 
 pytest.importorskip("mcp", reason="pip install '.[serve]'")
 

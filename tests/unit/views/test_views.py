@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import font_manager
-from tabled import tabled
+from shared import tabled
 
 import steelyard_eval as sy
 from steelyard_eval.candidates.curve import COLUMNS, Curve, steps_of

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from tabled import STARTER, tabled
+from shared import STARTER, tabled
 
 import steelyard_eval as sy
 

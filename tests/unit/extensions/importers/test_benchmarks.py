@@ -8,7 +8,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from tabled import beside, tabled
+from shared import beside, tabled
 from tests.contracts.importer_contract import ImporterContract
 
 from steelyard.base.errors import DataError

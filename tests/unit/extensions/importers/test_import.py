@@ -10,8 +10,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from command_line import document, done
-from tabled import tabled
+from shared import document, done, tabled
 
 import steelyard_eval
 from steelyard.base.errors import ConfigError, DataError

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tabled import tabled
+from shared import tabled
 
 from steelyard_eval.extensions.importers import Imported, Options, load_store
 from steelyard_eval.extensions.importers.arrays import checked

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tabled import tabled
+from shared import tabled
 
 from steelyard.base.fields import parse_time
 from steelyard.memory.query import Filters
