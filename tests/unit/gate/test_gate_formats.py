@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 from lxml import etree
 from markdown_it import MarkdownIt
-from shared import done
+from shared import STARTER, done
 
 import steelyard_eval as sy
 from steelyard_eval.cli.main import main
 from steelyard_eval.result import document
 from steelyard_eval.views import gate_formats
 
-ROOT = Path(__file__).parents[3]
-STARTER = ROOT / "qrels" / "starter"
 HARM = "<script>alert(1)</script> | **@team** ](http://x) \x1b[31m\r\n::error::%0A &amp; `x`"
 HARMFUL_ID = "".join(char for char in HARM if char.isprintable() and char != " ")
 FACES = ("--github", "--markdown", "g.md", "--junit", "g.xml", "--out", "g.json")

@@ -3,17 +3,16 @@
 import json
 import shutil
 
-from shared import document, run, write_set
+from shared import STARTER, document, run, write_set
 
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.datasets.second_labels import judged_twice
 
 
 def test_ten_labelled_pairs_are_asked_again_and_stand_beside_the_first_labels(tmp_path):
     """By hand: of ten pairs with grades that one key repeats, those of grade 2 agree."""
     folder = tmp_path / "mine"
-    shutil.copytree(starter(), folder, ignore=shutil.ignore_patterns(".steelyard"))
+    shutil.copytree(STARTER, folder, ignore=shutil.ignore_patterns(".steelyard"))
     first = load(folder).qrels
     words = ("judge", folder, "--second-judge-of", "labels", "--judge", "again")
     run(*words, typed="2" * 12)

@@ -7,7 +7,7 @@ import ir_measures
 import numpy as np
 import pytest
 from ir_measures import nDCG
-from shared import done
+from shared import STARTER, done
 
 import steelyard_eval as sy
 from steelyard import Entry, Searcher, Vault
@@ -17,7 +17,6 @@ from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_contenders import AnsweredLists, ListContender
 from steelyard_eval.compare.list_recording import record_lists, save_lists
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.recording import replay as kept
 from steelyard_eval.recording.disk import load as open_folder
@@ -56,7 +55,7 @@ def runs(dataset, engines, tmp_path_factory):
 def recording(runs, tmp_path_factory):
     out = tmp_path_factory.mktemp("recording") / "lists"
     options = ",".join(f"{name}={path}" for name, path in runs.items())
-    done("record", starter(), out, "--runs", options)
+    done("record", STARTER, out, "--runs", options)
     return out
 
 
@@ -117,7 +116,7 @@ def test_what_a_recording_of_lists_cannot_be_asked_is_refused(dataset, runs, rec
 
 def test_a_recording_of_our_own_retrievers_has_the_values_of_a_search_and_no_depth_beyond_it(dataset, tmp_path):
     out = tmp_path / "own"
-    done("record", starter(), out, "--systems", "plain", "--split", "all")
+    done("record", STARTER, out, "--systems", "plain", "--split", "all")
     strategy = "weighted_sum(0.3*fts, 0.7*vector, normalize=minmax)"
     recording = out / "plain.documented"
     replayed = compare(dataset, strategy, recording=recording, timed=False)
@@ -184,7 +183,7 @@ def test_a_document_has_two_lists_and_more_only_below_the_limit(data, document, 
 
 @pytest.mark.parametrize("embedder", ["auto", "none"])
 def test_the_command_of_a_comparison_makes_it_again(embedder, tmp_path):
-    made = sy.load(starter(), embedder=embedder).compare("fts, echovault", current="echovault", timed=False)
+    made = sy.load(STARTER, embedder=embedder).compare("fts, echovault", current="echovault", timed=False)
     job, *words = made.to_json()["provenance"]["command"]
     assert job == "steelyard"
     again = json.loads(done(*words, "--json", "--out", tmp_path / "again.json").stdout)

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shared import contents
+from shared import STARTER, contents
 
 from steelyard.base.errors import DataError, MachineError, RetrieverError, VaultError
 from steelyard.base.files import lock
@@ -21,7 +21,6 @@ from steelyard.stores.base import ScoredId
 from steelyard.table.join import complete, join, part
 from steelyard.table.signal_table import NO_FACTS
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import workers, workspace
 from steelyard_eval.recording.disk import load_block, save_block
 from steelyard_eval.recording.record import record_systems
@@ -58,7 +57,7 @@ def test_an_error_of_a_process_reaches_the_one_that_started_it():
 
 
 def recorded_by(jobs, out, systems=("bm25",)):
-    record_systems(Workspace.open(load(starter()), jobs=jobs), list(systems), out, "all", 10)
+    record_systems(Workspace.open(load(STARTER), jobs=jobs), list(systems), out, "all", 10)
     return contents(out)
 
 
@@ -219,7 +218,7 @@ def test_ctrl_c_ends_all_processes_and_leaves_blocks_alone(tmp_path, monkeypatch
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", None)
-    space = Workspace.open(load(starter()), "none", jobs=2)
+    space = Workspace.open(load(STARTER), "none", jobs=2)
     system = workers.find_system("bm25")
     space.index_for([system], ["bm25"])
 

@@ -10,25 +10,24 @@ import types
 from pathlib import Path
 
 import pytest
-from shared import run_apart, write_set
+from shared import ROOT, beside, run_apart, vault_with, write_set
 from tests.contracts.importer_contract import ImporterContract
 
 import steelyard
 import steelyard_eval
-from steelyard import Entry, Searcher, Vault, find_system
+from steelyard import Entry, Searcher, find_system
 from steelyard.base.errors import DataError
 from steelyard.fusion import FAMILIES
 from steelyard.signals import PRIORS
 from steelyard.testing import FusionContract, RetrieverContract, SignalContract, StoreContract
 from steelyard.testing.retrievers import sample_entries
 
-ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^`((?:engine|eval)/[\w/]+\.py)`:\n\n```(python|diff)\n(.*?)^```", PAGE, re.M | re.S)
 """What the page shows of files: path, python (the whole file) or diff (a change of it), text."""
 FILES = {path: text for path, kind, text in BLOCKS if kind == "python"}
 CHANGES = {path: text for path, kind, text in BLOCKS if kind == "diff"}
-SAMPLES = json.loads(Path(__file__).with_name("toys.json").read_text("utf-8"))
+SAMPLES = beside(__file__, "toys.json")
 """A data set, strategies of weights files, and the commands that are run."""
 COMMANDS = SAMPLES["commands"]
 
@@ -59,8 +58,7 @@ class TestRevised(SignalContract):
 class TestTitle(RetrieverContract):
     @pytest.fixture
     def retriever(self):
-        with Vault(":memory:") as vault:
-            vault.upsert(sample_entries())
+        with vault_with(*sample_entries()) as vault:
             yield toy("title").TitleRetriever(vault, least=0.5)
 
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import jsonschema
 import pytest
-from shared import document, done
+from shared import ROOT, beside, document, done, vault_with
 
 pytest.importorskip("mcp", reason="pip install '.[serve]'")
 
@@ -34,10 +34,9 @@ from steelyard_eval.extensions.serve.tool_sets import MIMICS, find_face
 from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 from steelyard_eval.vaults import index_dataset
 
-ROOT = Path(__file__).resolve().parents[3]
-REAL = json.loads(Path(__file__).with_name("mcp_tools.json").read_text())
+REAL = beside(__file__, "mcp_tools.json")
 """Names and schemas of the real servers' tools, without descriptions, each with its commit and how it was read."""
-SAMPLES = json.loads(Path(__file__).with_name("served.json").read_text())
+SAMPLES = beside(__file__, "served.json")
 """Entries with what the five systems show; searches, and where in their answers the hits stand; heads of requests,
 and the status that answers them."""
 QUERY = "how do we rotate signing keys"
@@ -170,8 +169,7 @@ def test_answers_are_those_of_the_command_search_to_the_bit(vault, face, tool, a
 def entries(tmp_path_factory):
     """A small vault with what the five systems show and the starter set lacks."""
     path = tmp_path_factory.mktemp("entries") / "memory.db"
-    with Vault(path, create=True) as made:
-        made.upsert(read_entry(row)[0] for row in SAMPLES["entries"])
+    with vault_with(*(read_entry(row)[0] for row in SAMPLES["entries"]), path=path) as made:
         for index in keyword_indexes(SYSTEMS.values()):
             made.ensure_index(index)
         made.ensure_words(analyses(SYSTEMS.values(), made))
