@@ -4,10 +4,13 @@ import gc
 import os
 import shutil
 import signal
+import socket
 import sys
+import threading
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -176,3 +179,32 @@ def postgres(postgres_database):
     yield postgres_database
     with psycopg.connect(postgres_database, autocommit=True) as own:
         own.execute("DROP SCHEMA IF EXISTS steelyard CASCADE")
+
+
+@pytest.fixture
+def serve():
+    """A server whose whole behaviour is a function of the connection; its `heard` are the requests."""
+    sockets, over = [], threading.Event()
+
+    def start(behave):
+        own = socket.create_server(("127.0.0.1", 0))
+        sockets.append(own)
+        server = SimpleNamespace(heard=[], url=f"http://127.0.0.1:{own.getsockname()[1]}")
+
+        def run():
+            while True:
+                try:
+                    connection, _ = own.accept()
+                except OSError:
+                    return
+                with connection, suppress(OSError):
+                    server.heard.append(connection.recv(65536))
+                    behave(connection, over)
+
+        threading.Thread(target=run, daemon=True).start()
+        return server
+
+    yield start
+    over.set()
+    for own in sockets:
+        own.close()

@@ -1,8 +1,5 @@
 """Small data sets, stored words and sockets of one's own, for tests of faults."""
 
-import socket
-import threading
-
 import pytest
 
 
@@ -24,31 +21,20 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def serve():
+def serve(serve):
     """A server of raw answers: from the number of a request to its bytes, and whether the connection stays."""
-    servers = []
 
     def start(behave):
-        server = socket.create_server(("127.0.0.1", 0))
-        servers.append(server)
         asked = []
 
-        def run():
-            while True:
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                with connection:
-                    stays = True
-                    while stays and connection.recv(65536):
-                        asked.append(1)
-                        body, stays = behave(len(asked))
-                        connection.sendall(body)
+        def answer(connection, over):
+            stays = True
+            while stays:
+                asked.append(1)
+                body, stays = behave(len(asked))
+                connection.sendall(body)
+                stays = stays and connection.recv(65536)
 
-        threading.Thread(target=run, daemon=True).start()
-        return f"http://127.0.0.1:{server.getsockname()[1]}/s?q={{query}}", asked
+        return f"{serve(answer).url}/s?q={{query}}", asked
 
-    yield start
-    for server in servers:
-        server.close()
+    return start

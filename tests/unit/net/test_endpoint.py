@@ -1,12 +1,10 @@
 """What an endpoint may do to an exchange: it ends in time and in bounds, and the key goes nowhere else."""
 
-import contextlib
 import gzip
 import socket
 import threading
 import tracemalloc
 from contextlib import nullcontext
-from types import SimpleNamespace
 
 import pytest
 from shared import beside, tabled
@@ -18,35 +16,6 @@ from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Secre
 KEY = "sk-test-0123456789abcdef"
 OK = b"HTTP/1.1 200 OK\r\n"
 PATIENCE = 0.4
-
-
-@pytest.fixture
-def serve():
-    """A server whose whole behaviour is a function of the connection; its `heard` are the requests."""
-    sockets, over = [], threading.Event()
-
-    def start(behave):
-        own = socket.create_server(("127.0.0.1", 0))
-        sockets.append(own)
-        server = SimpleNamespace(heard=[], url=f"http://127.0.0.1:{own.getsockname()[1]}")
-
-        def run():
-            while True:
-                try:
-                    connection, _ = own.accept()
-                except OSError:
-                    return
-                with connection, contextlib.suppress(OSError):
-                    server.heard.append(connection.recv(65536))
-                    behave(connection, over)
-
-        threading.Thread(target=run, daemon=True).start()
-        return server
-
-    yield start
-    over.set()
-    for own in sockets:
-        own.close()
 
 
 def drip(start, piece):
