@@ -15,8 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from statements import Spy, named
-from tables import Table
+from tables import Spy, Table, named
 from tests.unit.shared import document, done, tabled, vault_with
 
 from steelyard import Entry, Filters, Query, Searcher, Vault, find_system, parse_strategy

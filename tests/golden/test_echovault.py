@@ -7,8 +7,7 @@ the test. Vectors are placed by their cosine with the query, which is always the
 import apsw
 import numpy as np
 import pytest
-from statements import Spy, ids, merged, named, noted, scores, statements
-from tables import ECHOVAULT as TABLE
+from tables import ECHOVAULT as TABLE, Spy, ids, merged, named, noted, scores, statements
 from tests.unit.shared import tabled
 
 from steelyard import Entry, Searcher, Vault, parse_strategy

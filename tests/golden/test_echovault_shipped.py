@@ -9,8 +9,7 @@ import dataclasses
 import re
 
 import pytest
-from statements import DOCS, Spy, differing, ids, named, scores, statements
-from tables import ECHOVAULT_SHIPPED as TABLE
+from tables import DOCS, ECHOVAULT_SHIPPED as TABLE, Spy, differing, ids, named, scores, statements
 
 from steelyard import Entry, Filters, Query, Searcher, find_system, parse_strategy
 from steelyard.base.errors import ConfigError

@@ -9,8 +9,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from statements import Spy, ids, named, statements
-from tables import MOLTNET as TABLE
+from tables import MOLTNET as TABLE, Spy, ids, named, statements
 from tests.unit.shared import document, done
 
 from steelyard import Entry, Filters, Query, Searcher, find_system

@@ -14,8 +14,7 @@ from dataclasses import replace
 import apsw
 import numpy as np
 import pytest
-from statements import DOCS, Spy, differing, ids, named, noted, statements
-from tables import SOLERI as TABLE
+from tables import DOCS, SOLERI as TABLE, Spy, differing, ids, named, noted, statements
 from tests.unit.shared import document, done
 
 from steelyard import Entry, Filters, Query, Searcher, Vault, parse_strategy

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from statements import Spy, merged
+from tables import Spy, merged
 from tests.unit.shared import tabled, vault_with
 
 from steelyard import Entry, Filters, Query, RecordedEmbedder, Searcher, find_system, parse_strategy

@@ -3,8 +3,7 @@
 from contextlib import nullcontext
 
 import pytest
-from statements import named
-from tables import NEWEST, TABLES
+from tables import NEWEST, TABLES, named
 
 from steelyard.base import errors
 
