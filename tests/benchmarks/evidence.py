@@ -2,8 +2,9 @@
 
 Parts: the `odds` and the range that `recommend` prints over all families, against each system, preset and fusion
 as the current configuration, beside what the choice gains on all queries; what a `few` labels choose among the
-usual contenders; and the `ceiling`, what a learned ranker reaches. Every recording, matrix and row is a file under
---folder; a run that was broken off, by --minutes or otherwise, goes on from there and prints what there is.
+usual contenders; and the `ceiling`, what a learned ranker reaches on each collection beside weights that were
+chosen out of fold, too. Every recording, matrix and row is a file under --folder; a run that was broken off, by
+--minutes or otherwise, goes on from there and prints what there is.
 """
 
 import os
@@ -18,18 +19,24 @@ import time
 from functools import partial
 from pathlib import Path
 
-from evidence_ceiling import ceiling_row, ceiling_table
 from evidence_few import current_table, few_rows, few_table, pools, zero_table
-from evidence_matrices import FUSIONS, Collection
+from evidence_matrices import DATA, FUSIONS, Collection
 from evidence_odds import GROUPS, Differences, odds_row, odds_table
 
 from steelyard.base.files import write_text
 from steelyard_eval.candidates.families import PRESETS
+from steelyard_eval.workbench import load
 
 CURRENTS = (*PRESETS, *FUSIONS)
 SIZES = (15, 25, 40, 100, 200)
 """Labelled queries."""
 PARTS = ("odds", "few", "ceiling", "all")
+MEANING = {
+    "ceiling_more": "a model may be worth a project",
+    "ceiling_same": "a model gains less than 0.02",
+    "ceiling_open": "open: too few queries",
+}
+HEADS = ("collection", "queries", "bm25", "tuned", "ceiling", "against tuned [95%]", "meaning")
 
 
 class Folder:
@@ -70,6 +77,34 @@ def odds_rows(folder, groups, count):
                     if row := folder.row(f"odds.{current}.{name}.{n}.{count}", made):
                         found[group, current, name, n] = row
     return found
+
+
+def ceiling_row(name):
+    """The numbers of the ceiling's sentence of `recommend`, with bm25 as what is used today."""
+    begun = time.monotonic()
+    result = load(DATA / name).recommend("bm25", ceiling=True).result
+    said = next(one for one in result.answer.because if one.key.startswith("ceiling"))
+    gain, row = said.facts["gain"], result.row("bm25")
+    return {
+        "queries": result.provenance.data.judged,
+        "bm25": row.means["nDCG@10"].mean,
+        "tuned": said.facts["reached"],
+        "ceiling": said.facts["learned"],
+        "gain": [gain.mean, gain.low, gain.high],
+        "meaning": MEANING[said.key],
+        "seconds": round(time.monotonic() - begun),
+    }
+
+
+def ceiling_table(rows):
+    lines = [HEADS, ("---", *["---:"] * 5, "---")]
+    for name, row in rows.items():
+        mean, low, high = row["gain"]
+        values = (f"{row[key]:.3f}" for key in HEADS[2:5])
+        lines.append(
+            (name, str(row["queries"]), *values, f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]", row["meaning"])
+        )
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def made(folder, asked, part):

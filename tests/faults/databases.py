@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import campaign
 import numpy as np
 import psycopg
 
@@ -153,6 +154,4 @@ def work(number):
 
 
 if __name__ == "__main__":
-    import campaign
-
     campaign.main("databases", __doc__, 20, work)

@@ -36,6 +36,7 @@ from itertools import islice
 from pathlib import Path
 
 import apsw
+import campaign
 import numpy as np
 import small
 
@@ -922,8 +923,6 @@ def work_of(names):
 
 
 if __name__ == "__main__":
-    import campaign
-
     parser = campaign.options(__doc__, 100_000)
     every = list(TARGETS)
     parser.add_argument("--targets", type=lambda text: text.split(","), default=every, help=", ".join(every))

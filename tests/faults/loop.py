@@ -12,6 +12,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import campaign
+
 from steelyard import Filters, Query, Searcher, Vault
 from steelyard.memory.query import visible_to
 from steelyard.systems import SYSTEMS
@@ -66,6 +68,4 @@ def work(number, searches=SEARCHES):
 
 
 if __name__ == "__main__":
-    import campaign
-
     campaign.main("loop", __doc__, 200, work)

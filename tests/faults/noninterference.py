@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
+import campaign
 import numpy as np
 import small
 
@@ -172,7 +173,5 @@ def asked(words, paths, scopes, system):
 
 
 if __name__ == "__main__":
-    import campaign
-
     # 100,000 changes and a few: 2,150 worlds, of which 50 go through the command line.
     campaign.main("noninterference", __doc__, 2_150, work)

@@ -12,6 +12,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import campaign
 import numpy as np
 import small
 from noninterference import Directions
@@ -186,6 +187,4 @@ def run(*words, code=0):
 
 
 if __name__ == "__main__":
-    import campaign
-
     campaign.main("tenants", __doc__, 210, work)
