@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.shared import tabled
+from tests.unit.shared import tabled, vault_with
 
 from steelyard import Entry, Filters, Query, Vault, find_system
 from steelyard.base.errors import ConfigError
@@ -58,9 +58,7 @@ def test_the_edge_index_follows_the_entries(store):
 
 
 def test_a_federation_has_the_edges_of_every_tier():
-    with Vault(":memory:") as one, Vault(":memory:") as two:
-        one.upsert([entry("a", ("caused", "b", 1.0))])
-        two.upsert([entry("b")])
+    with vault_with(entry("a", ("caused", "b", 1.0))) as one, vault_with(entry("b")) as two:
         both = Federation([Tier("agent", one), Tier("team", two)])
         (key,) = both.within(["a\x1fagent"], Filters())
         assert list(follow(both, key)) == ["b\x1fteam"]

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.shared import vault_with
 from worlds import KINDS, NOW, Directions, random_entry
 
-from steelyard import Entry, Filters, Query, Searcher, Vault, find_system
+from steelyard import Entry, Filters, Query, Searcher, find_system
 from steelyard.embedders.embed import space_of
 from steelyard.stores.federation import Federation, Tier
 
@@ -34,11 +34,8 @@ def test_the_shipped_profile_shows_what_the_documented_one_does_not(name, also):
 def test_a_copy_without_an_end_does_not_keep_an_expired_one_alive():
     # The shipped rule takes the copy that matches best, whichever tier holds it.
     system = find_system("soleri:shipped")
-    with Vault(":memory:") as agent, Vault(":memory:") as team:
-        agent.upsert(
-            [Entry("a", title="heron", valid_until=10.0), *(Entry(f"o{i}", title="newt") for i in range(9))]
-        )
-        team.upsert([Entry("a", text="heron"), *(Entry(f"o{i}", title="newt") for i in range(9))])
+    others, expired = [Entry(f"o{i}", title="newt") for i in range(9)], Entry("a", title="heron", valid_until=10.0)
+    with vault_with(expired, *others) as agent, vault_with(Entry("a", text="heron"), *others) as team:
         store = Federation([Tier("agent", agent), Tier("team", team)], system.federation)
         found = Searcher(store, system.config()).search(Query("heron", asked_at=NOW))
     assert [(hit.entry.id, hit.entry.vault) for hit in found.hits] == [("a", "team")]

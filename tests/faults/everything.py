@@ -28,8 +28,7 @@ import kill
 import states
 from states import right
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 KILLS = 6
 """Kills in a piece of work."""
 TABLE = "everything.md"

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 import small
-from tests.unit.shared import ROOT, beside
+from tests.unit.shared import ROOT, beside, vault_with
 
 from steelyard import Entry, SearchConfig, Searcher, Vault, find_system
 from steelyard.base.errors import VaultError
@@ -71,8 +71,7 @@ def test_what_a_killed_writer_left_is_read_and_stays_where_it_is(path):
     outcome = small.steelyard("search", path, "token written last")
     assert "late" in outcome.output
     assert files(path) == before
-    with Vault(path) as vault:  # a writer clears it away
-        vault.upsert([Entry("later")])
+    vault_with(Entry("later"), path=path).close()  # a writer clears it away
     assert [*files(path)] == ["memory.db"]
 
 

@@ -270,8 +270,7 @@ def test_a_search_never_compares_with_vectors_of_another_fit(bench):
 def test_a_killed_update_is_taken_up_although_its_entries_are_there(bench):
     """The entries were committed, the model was not: the next run changes no entry, and still fits anew."""
     shutil.copytree(bench / "old", bench / "broken")
-    with Vault(bench / "broken" / "vault") as vault:
-        vault.upsert(states.load_dataset(bench / "data").entries)
+    vault_with(*states.load_dataset(bench / "data").entries, path=bench / "broken" / "vault").close()
     for name in ("old", "broken"):
         assert small.steelyard("index", bench / "data", bench / name / "vault").exit_code == 0
     assert states.vault_state(bench / "broken") == states.vault_state(bench / "old")

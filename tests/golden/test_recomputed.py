@@ -6,20 +6,19 @@ tests/golden/recomputed.py and tests/golden/cortex_mem_by_hand.py of commit 45c6
 changes an entry of a set, or what a system decides, needs them again.
 """
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.unit.shared import ROOT, STARTER, beside
 
 import steelyard_eval as sy
 from steelyard.systems import find_system
 from steelyard_eval.recording.record import record
 
-HERE = Path(__file__).resolve()
-DATA = Path(os.environ.get("STEELYARD_DATA") or HERE.parents[3] / "shared" / "data")
-LISTS = json.loads(HERE.with_name("lists.json").read_text("utf-8"))
+DATA = Path(os.environ.get("STEELYARD_DATA") or ROOT.parent / "shared" / "data")
+LISTS = beside(__file__, "lists.json")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +27,7 @@ def opened():
     known = {}
 
     def load(name):
-        folder = HERE.parents[2] / "qrels" / "starter" if name == "starter" else DATA / name
+        folder = STARTER if name == "starter" else DATA / name
         if not folder.is_dir():
             pytest.skip(f"{folder} does not exist; set STEELYARD_DATA to the folder of the collections")
         return known.setdefault(name, sy.load(folder, intents="given"))

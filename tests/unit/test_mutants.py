@@ -1,13 +1,12 @@
 """What `tests/mutants/equivalent.json` quotes stands in the sources, or nothing would be left out by it."""
 
 import json
-from pathlib import Path
 
 import pytest
+from shared import ROOT
 
-TESTS = Path(__file__).parents[1]
-SOURCES = {"steelyard": TESTS.parent / "engine", "steelyard_eval": TESTS.parent / "eval"}
-EQUIVALENT = json.loads((TESTS / "mutants" / "equivalent.json").read_text())
+SOURCES = {"steelyard": ROOT / "engine", "steelyard_eval": ROOT / "eval"}
+EQUIVALENT = json.loads((ROOT / "tests" / "mutants" / "equivalent.json").read_text())
 
 
 @pytest.mark.parametrize("known", EQUIVALENT, ids=lambda known: known["place"])

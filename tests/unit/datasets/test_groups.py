@@ -3,13 +3,12 @@
 import dataclasses
 import json
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.sparse.csgraph import connected_components
-from shared import tabled
+from shared import ROOT, beside, tabled
 
 import steelyard_eval as sy
 from steelyard.memory.query import Query
@@ -42,8 +41,8 @@ class TestUnits:
         assert normalised_text(one) != normalised_text(other)
 
 
-PAIRS = Path(__file__).parents[2] / "data" / "paraphrases.jsonl"
-TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+PAIRS = ROOT / "tests" / "data" / "paraphrases.jsonl"
+TABLES = beside(__file__)
 
 
 def proposed(row):

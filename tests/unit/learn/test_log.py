@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from shared import tabled, vault_with, write_lines
 
-from steelyard import Entry, Filters, Query, Searcher, Vault, find_system
+from steelyard import Entry, Filters, Query, Searcher, find_system
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config import policy_of
 from steelyard.feedback import ACTIONS, Explore, FeedbackLog, append, append_act
@@ -195,8 +195,7 @@ def test_the_actions_of_both_packages_are_the_same():
 
 @pytest.fixture
 def searcher():
-    with Vault(":memory:") as vault:
-        vault.upsert([Entry(id=name, title=f"{name} key rotation", text=f"rotate {name}") for name in "abcdef"])
+    with vault_with(*(Entry(id_, title=f"{id_} key rotation", text=f"rotate {id_}") for id_ in "abcdef")) as vault:
         yield Searcher(vault, CONFIG, clock=lambda: NOW, explore=Explore(0.0))
 
 

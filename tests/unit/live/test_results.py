@@ -163,8 +163,8 @@ BIRDS, TOOLS = TABLES["BIRDS"], TABLES["TOOLS"]
 
 
 def make(path, texts, prefix, embedder="lsa"):
-    with Vault(path, create=True) as vault:
-        vault.upsert(Entry(f"{prefix}{at}", title=text, text=text) for at, text in enumerate(texts))
+    entries = (Entry(f"{prefix}{at}", title=text, text=text) for at, text in enumerate(texts))
+    vault_with(*entries, path=path).close()
     reindex_vault(str(path), embedder)
     return str(path)
 

@@ -37,8 +37,7 @@ def asked(name):
 
 def searching(entries, system="bm25"):
     """What gives the ids that a system finds, best first."""
-    vault, found = Vault(":memory:"), find_system(system)
-    vault.upsert(entries)
+    vault, found = vault_with(*entries), find_system(system)
     for index in keyword_indexes([found]):
         vault.ensure_index(index)
     searcher = Searcher(vault, found.config(10), None)

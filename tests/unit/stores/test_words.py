@@ -217,8 +217,7 @@ def test_a_vault_that_is_restored_in_place_is_read_again(tmp_path):
         assert (vault.revision(), seen()) == (2, (["a", "b"], 2, ["a", "b"], 1))
         copied_in(path, tmp_path / "saved.db")
         assert (vault.revision(), seen()) == (1, (["a"], 1, ["a"], 1))
-        with Vault(path) as other:
-            other.upsert([Entry("c", text="token", project="p")])
+        vault_with(Entry("c", text="token", project="p"), path=path).close()
         assert (vault.revision(), seen()) == (2, (["a", "c"], 2, ["a", "c"], 2))
 
 

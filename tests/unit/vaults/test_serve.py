@@ -24,7 +24,6 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 import steelyard_eval as sy
 from steelyard.config import SearchConfig, policy_of
 from steelyard.memory.entry import Entry, read_entry
-from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.serve import ServerLog, with_referee
@@ -314,10 +313,8 @@ def test_a_query_with_a_secret_is_logged_without_its_text(vault, tmp_path):
 def test_words_are_not_taken_for_ids(tmp_path):
     """An id of letters alone, or a short one, may be a word of the next question."""
     path, log = tmp_path / "memory.db", tmp_path / "log.jsonl"
-    with Vault(path, create=True) as made:
-        made.upsert(
-            Entry(name, title="keys") for name in ("rotation", "k8s", "key-rotation", "sub/key-rotation.md")
-        )
+    names = ("rotation", "k8s", "key-rotation", "sub/key-rotation.md")
+    vault_with(*(Entry(name, title="keys") for name in names), path=path).close()
     with served(path, None, log, by="bm25") as session:
         session.call("memory_search", query="keys")
         session.call("memory_search", query="rotation on k8s, see (key-rotation). sub/key-rotation.md!")
@@ -340,8 +337,7 @@ def test_weights_and_vault_are_read_again_and_what_is_broken_is_refused(own, tmp
         weights.write_text("{")
         look()
         look()
-        with Vault(own) as changed:
-            changed.upsert([Entry("new", title="keys keys keys keys", text="keys")])
+        vault_with(Entry("new", title="keys keys keys keys", text="keys"), path=own).close()
         look()
         find_system("bm25").config(3).save(weights)
         look()
