@@ -20,6 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line has it
 os.environ.pop("COLUMNS", None)  # workers of xdist have 80; what folds names its width
 # jsonschema would build 38 parsers as it loads, for formats of URIs that no schema here names.
 sys.modules["rfc3987_syntax"] = None
+LONGEST = frozenset(("test_notebooks.py", "test_decisions.py", "test_lab.py", "test_report_in_chromium.py"))
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -87,6 +88,11 @@ def pytest_ignore_collect(collection_path):
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items):
+    """What takes longest comes first: two workers then end together, and one kernel serves all notebooks."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 def pytest_collection():
     """Leave what is imported and collected out of every search for garbage, and search more rarely."""
     gc.disable()
