@@ -87,12 +87,12 @@ def pytest_ignore_collect(collection_path):
     return (collection_path.suffix == ".py" and not collection_path.name.startswith("test_")) or None
 
 
-@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items):
     """What takes longest comes first: two workers then end together, and one kernel serves all notebooks."""
     items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Leave what is imported and collected out of every search for garbage, and search more rarely."""
     gc.disable()
