@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
   common measures datasets result) $(addprefix --ignore=tests/unit/,stores/test_postgres.py retrievers/test_languages.py)
 
-.PHONY: help check fast demo test browser docs pictures nightly gate lab lint types parity postgres frameworks bench evidence leaderboard priors feedback fuzz interference tenants databases campaign mutants versions lock clean
+.PHONY: help check fast demo test suite browser docs pictures nightly gate lab lint types parity postgres frameworks bench evidence leaderboard priors feedback fuzz interference tenants databases campaign mutants versions lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -35,7 +35,10 @@ demo: .venv/installed  ## compare, tune and report on the data set inside the pa
 	$(BIN)/steelyard demo --out reports/demo
 
 test:  ## lint, types, the relevance gate, tests of the installed package
-	@$(MAKE) --no-print-directory -j 4 lint types gate .venv/axe/axe.min.js .venv/engines .venv/types .venv/collected
+	@$(MAKE) --no-print-directory -j 4 lint gate .venv/axe/axe.min.js .venv/engines .venv/types .venv/collected
+	@$(MAKE) --no-print-directory -j 2 suite types
+
+suite: .venv/tested  # types are checked while tests wait for browsers and servers
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not nightly" tests --pyargs steelyard steelyard_eval
 
 nightly: .venv/tested  ## what takes minutes and tries more of the same: races, fuzz budgets, large collections, small runs of the bench
