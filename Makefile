@@ -39,7 +39,7 @@ test:  ## lint, types, the relevance gate, tests of the installed package
 	@$(MAKE) --no-print-directory -j 2 suite types
 
 suite: .venv/tested  # types are checked while tests wait for browsers and servers
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not nightly" tests --pyargs steelyard steelyard_eval
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not nightly" tests --pyargs steelyard steelyard_eval
 
 nightly: .venv/tested  ## what takes minutes and tries more of the same: races, fuzz budgets, large collections, small runs of the bench
 	$(BIN)/python -m pytest -m nightly tests
