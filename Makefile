@@ -132,10 +132,11 @@ lock:  ## hashes of all dependencies anew, after a change of pyproject.toml or c
 clean:  ## remove .venv and the demo's report
 	rm -rf .venv reports/demo
 
+# Python's own pip is older, and takes twice as long for all that follows; without this one it does.
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; make PYTHON=...")'
 	$(PYTHON) -m venv .venv
-	$(INSTALL) requirements/pip.txt || true  # Python's own is older, and takes twice as long for all that follows
+	$(INSTALL) requirements/pip.txt || true
 
 .venv/installed: .venv/bin/python $(SOURCES)
 	$(INSTALL) requirements/base.txt
