@@ -12,12 +12,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIMITS = {
-    "engine": 14_000,
+    "engine": 13_999,
     "engine/extensions": 4_000,
     "engine/testing": 1_100,
-    "eval": 30_557,
+    "eval": 30_549,
     "eval/extensions": 6_489,
-    "tests": 39_921,
+    "tests": 39_954,
 }
 """Part -> lines at most."""
 ROOTS = {"engine/steelyard/": "engine", "eval/steelyard_eval/": "eval", "tests/": "tests"}

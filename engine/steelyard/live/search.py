@@ -230,7 +230,7 @@ class Searcher:
                 yield f"the vault has no vectors of {what}, so keywords answered alone{hint}"
         elif strategy.signals & EMBEDDING:
             for lacks in self._sources.without_vectors():
-                yield f"{lacks} no vectors of the configured model, so keywords alone find them (steelyard index)"
+                yield f"{lacks} no vectors of the model, so keywords alone find these (run steelyard index)"
         for stage in self.config.finish:
             if stage not in used.finish and type(stage) in _LEFT_OUT:
                 gone = {"vectors" if name in EMBEDDING else name for name in stage.signals & missing}

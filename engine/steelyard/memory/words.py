@@ -136,11 +136,10 @@ def runs(text: str, one_letter: bool, small: bool) -> list[str]:
 @lru_cache(200_000)
 def within(found: str, one_letter: bool, identifiers: str, language: str) -> tuple[str, ...]:
     """The words in a run: pairs of letters where no blanks part words, an identifier, its parts, or both."""
-    _, run, letter = _scripts(one_letter)
     words: list[str] = []
-    for part in [found] if found.isascii() else run.split(found):
-        if run.fullmatch(part):
-            letters = letter.findall(part)
+    for part in [found] if found.isascii() else _scripts(one_letter)[1].split(found):
+        if not part.isascii() and _scripts(one_letter)[1].fullmatch(part):
+            letters = _scripts(one_letter)[2].findall(part)
             words += map("".join, pairwise(letters)) if len(letters) > 1 else letters
         elif part:
             small = (part.translate(_TURKISH) if language == "turkish" else part).lower().replace("i\u0307", "i")

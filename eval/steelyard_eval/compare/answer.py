@@ -15,6 +15,7 @@ from steelyard.embedders.embed import installed
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import split_label
 from steelyard_eval.common.formatting import tells
+from steelyard_eval.compare.buried import PLACES
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists_and_latency import Made, Runner
 from steelyard_eval.datasets import Dataset
@@ -43,8 +44,6 @@ MAX_USEFUL_MDE = 0.1
 """A detectable difference above which most comparisons end without an answer."""
 UNJUDGED = 0.05
 """A difference in Judged@10 that can make a loser of a better list."""
-PLACES = 10
-"""Places that a search shows, usually."""
 JUDGED = Measure("Judged", 10)
 Values = Mapping[str, Floats]
 """Label -> float64[Q] of one metric."""

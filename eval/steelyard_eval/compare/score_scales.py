@@ -93,7 +93,7 @@ def dead(
 def merged(notices: Iterable[Message]) -> Iterator[Message]:
     """The notices, those on retrievers first, one for all contenders of which the same is said.
 
-    Of sums of scores of different ranges, it is the same but for the scores, which are the first one's.
+    Of sums of scores of different ranges it is the same, and the scores are those of the first contender.
     """
     found: dict[tuple[object, ...], Message] = {}
     for at, one in enumerate(notices):

@@ -10,9 +10,9 @@ import pytest
 from shared import tabled
 
 import steelyard_eval as sy
-from steelyard import SearchConfig, find_system
+from steelyard import SearchConfig, find_system, parse_strategy
 from steelyard.base import extensions as extras
-from steelyard_eval.choose.answer import for_target, write_and_log, write_weights
+from steelyard_eval.choose.answer import _called, for_target, write_and_log, write_weights
 from steelyard_eval.choose.duel import PairSelection
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config
@@ -76,6 +76,14 @@ class TestSteps:
             Step("choose_light", {}, [*recommending, "--embedder", "minilm-int8"]),
         ]
         assert installed_first(steps, recommending) == ([install, *light] if missing else []) + steps
+
+
+def test_only_weights_that_are_not_documented_are_called_new():
+    config = find_system("soleri").config(10)
+    assert _called(config) == "soleri"
+    assert _called(config.with_strategy(parse_strategy("weighted_sum(0.5*tfidf, 0.5*cosine)"))).endswith(
+        "new weights"
+    )
 
 
 # Weights files that are replaced: each is kept once beside it, and a line says how to undo that

@@ -16,10 +16,11 @@ from steelyard.base.extensions import installing
 from steelyard.config import RerankConfig, open_reranker
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.answer import answer, effective_number, few, one_scope, unjudged
+from steelyard_eval.compare.answer import answer, effective_number, few, one_scope, unjudged, without_relevant
 from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
 from steelyard_eval.compare.lists_and_latency import Latencies
 from steelyard_eval.compare.result import agreement
+from steelyard_eval.compare.score_scales import merged
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import PROPOSED, nearly
 from steelyard_eval.recording import workspace
@@ -136,6 +137,19 @@ class TestContenders:
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]
 NOTHING = np.zeros(30)
 TEXTS = [chr(ord("a") + at % 26) * (1 + at // 26) for at in range(30)]
+
+
+def test_queries_without_a_relevant_entry_cap_the_mean():
+    labels = {query.id: {"m": int(at > 5)} for at, query in enumerate(QUERIES)}
+    (told,) = without_relevant(SimpleNamespace(qrels=labels), QUERIES, "nDCG@10")
+    assert told.facts == {"none": 6, "queries": 30, "metric": "nDCG@10", "most": pytest.approx(0.8)}
+
+
+def test_of_alike_sums_one_note_is_left_and_what_finds_nothing_comes_first():
+    sums = [Message("apart", {"labels": [name], "reached": [name], "metric": "nDCG@10"}) for name in "ab"]
+    dead = Message("silent", {"labels": ["c"], "signal": "bm25"})
+    both = Message("apart", {"labels": ["a", "b"], "reached": ["a"], "metric": "nDCG@10"})
+    assert [*merged([*sums, dead])] == [dead, both]
 
 
 def test_too_few_queries_are_told_with_what_they_miss():

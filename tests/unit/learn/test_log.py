@@ -80,6 +80,7 @@ def test_shows_and_acts_are_counted_by_query_entry_and_place(tmp_path):
     # one act about every entry
     useless = log(tmp_path, [impression(actions=[{"action_name": "none_useful"}])])
     assert useless.hits.acts[:, CODE["none_useful"]].tolist() == [0.1, 0.1, 0.1]
+    assert useless.census.acts == 1  # somebody did one thing
 
 
 def test_clients_beyond_those_that_are_told_apart_count_as_one(tmp_path, monkeypatch):

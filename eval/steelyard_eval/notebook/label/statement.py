@@ -68,16 +68,15 @@ def _of_more_lists(session: Session) -> tuple[Batch, ...]:
     """Provenance after labelled queries of a known pool were judged in full for other lists, too."""
     pool, dataset, grades = session.pool, session.pool.dataset, session.grades()
     lacking = {pool.queries[at].id for at in pool.query[grades == UNJUDGED].tolist()}
-    labels: dict[str, list[str]] = {}
+    how, labels = dataset.sampling_by_query, dict[tuple[str, JudgedPool | None], dict[str, tuple[str, ...]]]()
     for query, entry in (pool.pair(at) for at in np.flatnonzero(grades >= 0).tolist()):
         if query in dataset.qrels and query not in lacking:
-            labels.setdefault(query, []).append(entry)
-    batches, how = dataset.provenance, dataset.sampling_by_query
-    for query, entries in labels.items():
-        before = dataset.pool_of(query)
-        if before and how[query] and not (before.complete or {*pool.labels} <= {*before.contenders}):
-            lists = before.with_lists(pool.labels, PLACES)
-            new = Batch(how[query], {query: tuple(entries)}, lists, session.judge)
+            own = labels.setdefault((how[query], dataset.pool_of(query)), {})
+            own[query] = (*own.get(query, ()), entry)
+    batches = dataset.provenance
+    for (sampled, before), own in labels.items():
+        if before and sampled and not (before.complete or {*pool.labels} <= {*before.contenders}):
+            new = Batch(sampled, own, before.with_lists(pool.labels, PLACES), session.judge)
             batches = with_batch(batches, new)
     return batches
 

@@ -76,14 +76,9 @@ def some(labels: Sequence[str]) -> str:
     return "; ".join(labels[:MAX_NAMED]) + (f" and {left} other{'s' if left > 1 else ''}" if left > 0 else "")
 
 
-def best_one(label: str) -> str:
+def best_one(label: str, otherwise: str = "the best contender") -> str:
     """What is best, by its name, unless that is long."""
-    return label if len(label) <= MAX_BEST_NAME_CHARS else "the best contender"
-
-
-def other_one(label: str) -> str:
-    """What alone is compared with the baseline, by its name, unless that is long."""
-    return label if len(label) <= MAX_BEST_NAME_CHARS else "the other contender"
+    return label if len(label) <= MAX_BEST_NAME_CHARS else otherwise
 
 
 signed = partial(number, signed=True)
@@ -179,7 +174,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "strategy": brief,
     "yours": yours,
     "best_one": best_one,
-    "other_one": other_one,
+    "other_one": partial(best_one, otherwise="the other contender"),  # alone beside the baseline
     "brief": lambda label: cut(label, MAX_BEST_NAME_CHARS),
     **{form: partial(_counted, words) for form, words in _TABLES["shared"]["counts"].items()},
 }

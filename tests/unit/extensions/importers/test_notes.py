@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from shared import tabled
 
+from steelyard.base.errors import ConfigError
 from steelyard_eval.extensions.importers import Imported, Options, load_store
 from steelyard_eval.extensions.importers.arrays import checked
 
@@ -64,6 +65,15 @@ def test_a_number_that_none_computes_with_costs_its_value_at_most(vault, value, 
     assert entries["a"].extra["front_matter"]["runs"] == kept
     assert entries["b"].title == str(kept)
     assert len(told(notices, "2 notes have")) == counted
+
+
+def test_a_project_of_the_front_matter_is_the_project_else_the_folder_is(vault):
+    notes = {"work/a.md": f"---\nproject: shop\n---\n{BODY}", "work/b.md": BODY}
+    entries, _ = vault({**notes, "work/c.md": f"---\nproject: [x, y]\n---\n{BODY}"})
+    assert [entries[f"work/{name}"].project for name in "abc"] == ["shop", "work", "work"]
+    assert "front_matter" not in entries["work/a"].extra and "front_matter" in entries["work/c"].extra
+    with pytest.raises(ConfigError, match="--map"):
+        vault(notes, columns={"project": "shop"})
 
 
 def test_keys_inside_front_matter_are_texts_as_json_has_them(vault):
