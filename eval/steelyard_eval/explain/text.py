@@ -165,9 +165,9 @@ def _about(about: document.ExplainedView, query: Mapping[str, Any]) -> list[str]
     scoring = [stage for stage in about["finish"] if stage.startswith(("rerank(", "rescore("))]
     read, sure = [], about.get("confidence")
     if about["intent"] and (about["intent"] != query["intent"] or sure is not None):
-        read.append(f"classified as {about['intent']}" + ("" if sure is None else f", confidence {sure:.2f}"))
+        read.append(f"classified intent: {about['intent']}" + ("" if sure is None else f", confidence {sure:.2f}"))
     if about["matched"] not in ("", query["text"]):
-        read.append(f"keywords match {quote(about['matched'])}")
+        read.append(f"searched keywords: {quote(about['matched'])}")
     lines = [
         _name(about),
         PARTED.join(facts),

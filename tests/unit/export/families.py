@@ -28,7 +28,7 @@ def table(config: SearchConfig) -> str:
     lines = ["| strategy | targets |", "|---|---|"]
     lines += [f"| `{family}` | {', '.join(names)} |" for family, names in takes.items() if names]
     none = [f"- `{family}`" for family, names in takes.items() if not names]
-    return "\n".join([*lines, "", "No target takes these:", "", *none]) + "\n"
+    return "\n".join([*lines, "", "Only `python` takes these:", "", *none]) + "\n"
 
 
 if __name__ == "__main__":
