@@ -70,33 +70,12 @@ held_out = data.compare({"tuned": tuned.config, "echovault": "echovault"}, split
 held_out.to_frame()[["label", "metric", "mean", "low", "high"]].round(3).head(4)
 
 # %% [markdown]
-# ## Over all families
-#
-# `recommend` asks the same of every family and every system: one table, one sentence.
-
-# %%
-found = data.recommend(timed=False)
-print(found.sentence)
-
-# %%
-found.to_frame()[["label", "mean", "gain", "gain_low", "gain_high"]].round(3).head(8)
-
-# %%
-found.plot()
-
-# %% [markdown]
-# The tuned rows were chosen on these very queries, so their means flatter them. The promise does not:
-
-# %%
-found.result.decision.gain
-
-# %% [markdown]
 # ## Is it one good query?
 #
 # The gain, query by query, over what is used today.
 
 # %%
-found.plot("queries")
+tuned.plot("queries")
 
 # %% [markdown]
 # ## In scikit-learn
@@ -118,10 +97,10 @@ print(search.best_estimator_.strategy_)
 print(f"out of fold: {search.best_score_:.3f}")
 
 # %% [markdown]
-# Would a learned model reach more? `found.report` and `--ceiling` measure that, too. It never ships.
+# Would a learned model reach more? `tuned.report` and `--ceiling` measure that, too. It never ships.
 
 # %%
-(ceiling,) = found.with_ceiling().result.table("ceiling")
+(ceiling,) = tuned.with_ceiling().result.table("ceiling")
 above = ceiling["above"]
 print(f"a learned model reaches {ceiling['interval'].mean:.3f}")
 print(f"against tuned weights: {above.mean:+.3f} [{above.low:+.3f}, {above.high:+.3f}]")
@@ -133,4 +112,4 @@ print(f"against tuned weights: {above.mean:+.3f} [{above.low:+.3f}, {above.high:
 # instead, named by what they hold: what you run, and what to try.
 
 # %%
-[path.name for path in found.save_weights("../reports/notebook/search-weights.json")]
+[path.name for path in tuned.save_weights("../reports/notebook/search-weights.json")]
