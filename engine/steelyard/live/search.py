@@ -224,10 +224,11 @@ class Searcher:
         if not vectors:
             if mode == "always" and strategy != self.config.effective:
                 own = {space.model for space in self._sources.spaces()}
+                own |= {model.partition(":")[0] for model in own}  # lsa:FIT is lsa
                 lacked, vault = min(self.config.models - own, default=""), getattr(self.store, "path", "")
-                what = quote(lacked) if lacked else "the configured model"
-                hint = missing_model_hint(lacked, vault, own)
-                yield f"the vault has no vectors of {what}, so keywords answered alone{hint}"
+                what = f"of {quote(lacked)}" if lacked else "for these weights"
+                hint = missing_model_hint(lacked, vault, own) or "; add them: steelyard index --weights FILE"
+                yield f"the vault has no vectors {what}, so keywords answered alone{hint}"
         elif strategy.signals & EMBEDDING:
             for lacks in self._sources.without_vectors():
                 yield f"{lacks} no vectors of the model, so keywords alone find these (run steelyard index)"

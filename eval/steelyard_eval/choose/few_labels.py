@@ -20,7 +20,15 @@ from steelyard_eval.choose import public
 from steelyard_eval.choose.blockers import MIN_TO_SHIP, TOO_FEW, chosen_queries
 from steelyard_eval.choose.differences import Scored, posterior
 from steelyard_eval.choose.public import PriorGains, PublicGains, PublicTable
-from steelyard_eval.choose.rule import Expectation, Gates, Ruling, keep_decision, try_decision
+from steelyard_eval.choose.rule import (
+    OVER_FUSION,
+    Expectation,
+    Gates,
+    Ruling,
+    gain_prior_over,
+    keep_decision,
+    try_decision,
+)
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.spread import Matrix, spread
 from steelyard_eval.result.structs import Blocker, Fact, Message
@@ -32,6 +40,11 @@ LEAD_SD_CONTENDERS = 0.5  # deviations of the posterior by which a contender has
 LEAD_SD_CANDIDATES = 1.5
 """The same for the best of thousands of candidates, of which chance alone lifts some. It lies a whole deviation
 below what ships: at 2.5 one label turned a ship to a keep, in 3 of 60 sets of labels over workshop."""
+
+
+def fewest_labels(config: SearchConfig) -> int:
+    """Labelled questions from which on they decide together with a log, over what is used today."""
+    return MIN_OVER_FUSION_WITH_LOG if gain_prior_over(config) is OVER_FUSION else MIN_QUERIES_WITH_LOG
 
 
 @dataclass(frozen=True)

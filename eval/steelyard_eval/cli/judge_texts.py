@@ -69,7 +69,7 @@ def saved(session: Session, record: Record) -> Iterator[str]:
 def _to_use(session: Session, found: Record, what: str) -> Iterator[str]:
     """How the data set gets the labels, where it lacks some; nothing for one that keeps them in another form."""
     if labels_file(session.pool.dataset.path) and found["own_labels"] and (found["new_labels"] or found["state"]):
-        yield step_text(what if found["new_labels"] else "to note in dataset.json how these labels were made", f"{resume_command()} --apply")
+        yield step_text(what if found["new_labels"] else f"to complete {MANIFEST}", f"{resume_command()} --apply")
 
 
 def _unlabelled(session: Session) -> str:

@@ -30,9 +30,9 @@ from steelyard_eval.candidates.kernel import Singles
 from steelyard_eval.candidates.settings import without_guarded_cut
 from steelyard_eval.choose.choice import Choice, Decided, decide
 from steelyard_eval.choose.differences import SecondMeasurement
-from steelyard_eval.choose.few_labels import MIN_OVER_FUSION_WITH_LOG, MIN_QUERIES_WITH_LOG
+from steelyard_eval.choose.few_labels import fewest_labels
 from steelyard_eval.choose.recommend import METRICS
-from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, OVER_FUSION, gain_prior_over
+from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets.groups import judged, questions, unit_numbers
@@ -182,11 +182,6 @@ class LogDecision:
     def share(self) -> float:
         """How much of what the acts say was used, beside the labels."""
         return 0.0 if self.recommended is None else self.recommended.choice.scored.share
-
-
-def fewest_labels(config: SearchConfig) -> int:
-    """Labelled questions from which on they decide together with a log, over what is used today."""
-    return MIN_OVER_FUSION_WITH_LOG if gain_prior_over(config) is OVER_FUSION else MIN_QUERIES_WITH_LOG
 
 
 def decide_from_log(case: LogCase, labels: bool) -> LogDecision:

@@ -9,14 +9,23 @@ from steelyard.base.fields import format_time
 from steelyard.config import SearchConfig
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.differences import FEWEST_BOTH
+from steelyard_eval.choose.few_labels import fewest_labels
 from steelyard_eval.choose.result import decision_of
+from steelyard_eval.datasets.groups import judged, questions
 from steelyard_eval.learn.counts import describe_interleaving, sums
-from steelyard_eval.learn.decision import LogDecision, fewest_labels
+from steelyard_eval.learn.decision import LogDecision
 from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.joined_log import LogCase
 from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
-from steelyard_eval.recording.next_steps import WEIGHTS, describe_config, taking_turns, to_do, words_of
+from steelyard_eval.recording.next_steps import (
+    WEIGHTS,
+    describe_config,
+    label_more_step,
+    taking_turns,
+    to_do,
+    words_of,
+)
 from steelyard_eval.recording.provenance import TOOL
 from steelyard_eval.recording.replay import facts_of
 from steelyard_eval.result.structs import (
@@ -53,7 +62,7 @@ def learned(decision: LogDecision) -> Result:
         answer=answer(decision, biases),
         provenance=Provenance(
             tool=TOOL,
-            data=facts_of(dataset, len(case.queries), len(decision.labelled)),
+            data=facts_of(dataset, len(case.queries), len(decision.labelled or judged(dataset, case.queries))),
             metrics=[OBJECTIVE],
             limit=PLACES,
             baseline=case.label,
@@ -101,11 +110,18 @@ def adaptive(case: LogCase, chosen: SearchConfig, counted: dict[str, float]) -> 
 
 
 def judge_log(case: LogCase, purpose: str = "") -> Step:
-    """Judge what would decide; `purpose` is settle, decide or empty."""
-    facts: dict[str, Fact] = {"count": min(WANTED, len(case.cells.queries))}
-    options = {"--from-log": True, "--feedback": case.file or None}
-    command = words_of("judge", case.space.dataset, options=options)
-    return Step("learn_judge_log", {**facts, purpose: True} if purpose else facts, command)
+    """Judge what would decide: queries of the log, then others; `purpose` is settle, decide or empty."""
+    dataset, fewest = case.space.dataset, fewest_labels(case.config)
+    asked = [case.queries[at] for at in np.unique(case.cells.queries).tolist()]
+    known, left = questions(judged(dataset, dataset.queries)), len(asked) - len(judged(dataset, asked))
+    if left:
+        facts: dict[str, Fact] = {"count": min(WANTED, left)}
+        facts |= {purpose: True} if purpose and known + left >= fewest else {"fewest": fewest, "labelled": known}
+        options = {"--from-log": True, "--feedback": case.file or None}
+        return Step("learn_judge_log", facts, words_of("judge", dataset, options=options))
+    if known < fewest:
+        return label_more_step(dataset, fewest - known, "decide")[0]
+    return Step("learn_by_labels", {"labelled": known})
 
 
 def _tried(case: LogCase) -> list[Step]:

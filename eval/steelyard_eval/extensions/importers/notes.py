@@ -164,7 +164,11 @@ def entry_of(note: Note, names: Names) -> Record:
     folder, project = str(PurePosixPath(note.name).parent) if "/" in note.name else "", front.get("project")
     if not isinstance(project, str):
         kept, project = kept | {"project"}, ""
-    others = {name: value for name, value in front.items() if name not in WORDS["front_matter"] or name in kept}
+    labels = {name: front[name] for name in ("category", "domain", "severity") if isinstance(front.get(name), str)}
+    if type(weight := front.get("importance")) in (int, float) and 1 <= weight <= 10:  # true is no number
+        labels["importance"] = weight
+    taken = {*WORDS["front_matter"], *labels} - kept
+    others = {name: value for name, value in front.items() if name not in taken}
     described = (*note.texts_of("aliases", "alias"), note.text_of("description"), note.text_of("summary"))
     texts = note.texts_of("tags", "tag")
     tags = [tag.lstrip("#") for text in texts for tag in (text.split() if text.startswith("#") else [text])]
@@ -181,6 +185,7 @@ def entry_of(note: Note, names: Names) -> Record:
                 "project": project or folder,
                 "uri": note.name,
                 "type": note.text_of("type"),
+                **labels,
                 "relations": relations_of(note, names),
                 "front_matter": others or None,
             }

@@ -193,7 +193,9 @@ def _answer(record: Record) -> str:
         rest = f"{about}{counted(round_up(drawn['missing']), 'new query', 'new queries')} to write"
         told += [rest] if drawn["missing"] else []
         more = " and ".join(told)
-        return f"recommend asked for {more}" if drawn["asked"] else f"{more} until recommend can decide"
+        return f"recommend asked for {more}" if drawn["asked"] else f"{more} until {drawn['decides']} can decide"
     if drawn["verdict"]:
         return f"recommend says {drawn['verdict']}"
-    return f"enough labels for {drawn['decides']} to decide by"
+    if drawn["decides"] == "learn":
+        return "learn says whether they are enough"
+    return "enough labels for recommend to decide by"

@@ -9,7 +9,7 @@ from typing import Any
 from steelyard.base.errors import ConfigError
 from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.duel import PLACES, PairSelectionState, build_pair_selection, gains_of
-from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
+from steelyard_eval.choose.few_labels import fewest_labels
 from steelyard_eval.choose.public import CONTENDERS, DEFAULT
 from steelyard_eval.common.configurations import NamedConfig, Setting
 from steelyard_eval.compare.contenders import Contender, GivenMany, distinct, read_all, read_config, usable
@@ -125,7 +125,8 @@ def open_judging(
     if duel and not second_judge_of:
         return DuelSession(pool, folder, judge, space().model)
     session = Session(pool, folder, judge, second_judge_of, random=random, labelled=contenders is not None)
-    session.enough = MIN_QUERIES_WITH_LOG if queries else MIN_TO_SHIP
+    today = read_config(dataset.today).config(Setting(PLACES, space().model))
+    session.enough = fewest_labels(today) if queries else MIN_TO_SHIP
     session.decided = decided_on(dataset) if random and not queries else None
     return session
 
