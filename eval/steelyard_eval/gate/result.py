@@ -141,6 +141,8 @@ def _notices(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Mes
     if gate.platform_differs:
         yield Message("gate_platform", {"here": platform_name(), "there": gate.needed().platform})
     then, model = gate.baseline.embedder if gate.baseline else None, gate.space.model
+    if then == "auto" and gate.embedder:
+        then = gate.opened(then).model
     if then and gate.embedder not in (None, then) and model != then:
         yield Message("gate_model", {"now": model or "none", "then": then})
     yield from (Message("plain_text", {"text": text}) for text in gate.dataset.notices)
