@@ -110,9 +110,7 @@ def start(
         gated = ", ".join(labels)
         if current is not None and (label := read(current).label) not in labels:
             instead = gate.replacing(visible(str(current)))
-            notices.append(
-                f"{baseline} is kept, and gates nothing else; for {quote(label)} in its place: {instead}"
-            )
+            notices.append(f"{baseline} still gates {gated} alone; to gate {quote(label)} in its place: {instead}")
     if workflow.exists():
         files[workflow] = False
         if workflow.name == GITLAB and b"steelyard gate" not in workflow.read_bytes():

@@ -42,7 +42,7 @@ def _hit(hit: Hit, scan: bool) -> str:
         about = f"~{look['tokenEstimate']} tokens" + (f", {visible(look['type'])}" if look["type"] else "")
         below = fold(f"{about}: {visible(look['snippet'])}", room)
     else:
-        breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items())
+        breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items() if value)
         lines = fold(visible(" ".join(hit.entry.text.split())), room)
         below = [*lines[:3], cut(" ".join(lines[3:5]), room), breakdown]
     score = "     -" if hit.score is None else f"{hit.score:.4f}"

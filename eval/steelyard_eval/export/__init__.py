@@ -114,8 +114,7 @@ def vector_notes(config: SearchConfig) -> list[str]:
         return []
     again = "tune again with the vectors of the model that you use there"
     if model == LSA:
-        why = "these weights belong to lsa, which is fitted on your own texts and exists only here"
-        return [f"before you use it, {again}: {why}"]
+        return [f"lsa exists only in Steelyard, so {again}"]
     name = model if re.fullmatch(r"[A-Za-z0-9._/:-]+", model) else "one model"  # it may be anybody's file
     name += f" ({ELSEWHERE[model]})" if model in ELSEWHERE else ""
     return [f"tuned with the vectors of {name}, so use that model there, or {again}"]

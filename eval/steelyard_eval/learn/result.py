@@ -201,7 +201,12 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
     shows = sums(case.cells.query, case.cells.shown)
     worth = float(shows.sum() ** 2 / max(float((shows**2).sum()), 1e-12))
     days = [None if time is None else format_time(time)[:10] for time in (census.first_time, census.last_time)]
-    facts: dict[str, Fact] = {"worth": worth, "acts": census.acts, "first": days[0], "last": days[1]}
+    facts: dict[str, Fact] = {
+        "worth": worth if round(worth) < len(shows) else None,
+        "acts": census.acts,
+        "first": days[0],
+        "last": days[1],
+    }
     facts |= {"lines": census.lines, "disordered": census.disordered, "simulated": census.simulated}
     if census.simulated:
         yield Message("learn_simulated")

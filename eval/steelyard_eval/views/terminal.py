@@ -33,9 +33,10 @@ def render(result: Result, *, full: bool = False, notes: bool = True) -> str:
 def noted(result: Result, full: bool = False) -> list[str]:
     """The notices of a result, a line each; unless `full` the first few, and how many more there are.
 
-    Those of the data set, which `check` has, too, come last.
+    That a budget decides nothing comes first; what is said of the data set, which `check` has, too, last.
     """
-    said = [say(notice) for notice in sorted(result.notices, key=lambda notice: notice.key == "plain_text")]
+    places = {"all_held": -1, "plain_text": 1}
+    said = [say(notice) for notice in sorted(result.notices, key=lambda notice: places.get(notice.key, 0))]
     if full or len(said) <= NOTES:
         return said
     return [*said[:NOTES], heading("more_notes", {"count": len(said) - NOTES})]

@@ -110,7 +110,7 @@ def test_a_recommendation_prints_the_range_that_was_computed_and_none_that_tells
         gain = Gain.of(float(rng.normal(0, 0.1)), error)
         said = say(describe_decision(Ruling("ship", 0, gain, 0.1, None), "bm25", "nDCG@10", "soleri", before))
         low, high = (min(max(end, -before), 1 - before) for end in (gain.low, gain.high))
-        shown = re.search(r"\(([+-]?[\d.]+) to ([+-]?[\d.]+), 95% sure\)", said)
+        shown = re.search(r"\(gain ([+-]?[\d.]+) to ([+-]?[\d.]+), 95% sure\)", said)
         assert (shown is None) == (high - low > 1 - 1e-12), said
         if shown:
             spans += 1

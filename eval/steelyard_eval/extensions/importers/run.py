@@ -169,7 +169,9 @@ def open_store(source: str | Path) -> Dataset:
 def _read(importer: Importer, place: ForeignStore, clock: Clock, old: ForeignStore | None = None) -> FolderFiles:
     ours = importer.read.__module__.startswith(f"{__package__}.") and importer.name != TABLE
     if ours and (place.options.columns or place.options.sql):
-        raise ConfigError(f"{importer.name} names its fields itself: leave out --map and sql=..., which are for --kind {TABLE}")
+        raise ConfigError(
+            f"{importer.name} names its fields itself: leave out --map and sql=..., which are for --kind {TABLE}"
+        )
     name = place.path.stem if place.path.is_file() else place.path.name
     about = {
         "name": f"{importer.name} {name}",

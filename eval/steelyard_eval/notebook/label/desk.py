@@ -113,7 +113,7 @@ def _to_do(session: Session, record: Record) -> Iterator[Step]:
     dataset, duel, drawn = session.pool.dataset, record["duel"], record["drawn"]
     if record["card"] is not None or record["agreement"] is not None:
         return
-    if (dataset.qrels or record["labels"]) and not (drawn and drawn["verdict"]):
+    if (dataset.qrels or record["labels"]) and not (record["new_labels"] or (drawn and drawn["verdict"])):
         yield deciding(dataset, drawn["decides"] if drawn else "recommend")
     if duel and duel["stands"] and dataset.unlabelled:
         what = "label queries that are drawn at random, which can prove a gain"
@@ -183,7 +183,7 @@ def _answer(record: Record) -> str:
     if duel := record["duel"]:
         few = duel["enough"] - duel["judged"]
         if few > 0:
-            return f"label {few} more before recommend uses your labels"
+            return f"recommend uses your labels after {few} more"
         return f"about {counted(round_up(duel['more']), 'label')} to go"
     if not (drawn := record["drawn"]):
         return f"{counted(record['left'], 'label')} left"
