@@ -91,10 +91,8 @@ def _merged(then: Expr) -> dict[str, float]:
     return weights
 
 
-HALF_LIFE_HOURS = math.log(0.5) / math.log(0.99)
-"""68.97: the half-life of 0.99 per hour."""
-GATED = "gated(vector, least=0.4)"
-"""The vector list of today's program."""
+HALF_LIFE_HOURS = math.log(0.5) / math.log(0.99)  # 68.97: the half-life of 0.99 per hour
+GATED = "gated(vector, least=0.4)"  # the vector list of today's program
 
 
 def _moltnet(config: SearchConfig) -> Parts:
@@ -162,8 +160,7 @@ def _prior(term: Term) -> str:
     return "w_recency"
 
 
-NAMES = {ours: theirs for theirs, ours in WEIGHT_NAMES["soleri"].items()}
-"""Its names of our signals; `graph` is in today's program alone."""
+NAMES = {ours: theirs for theirs, ours in WEIGHT_NAMES["soleri"].items()}  # `graph` in today's program alone
 
 
 def _soleri(config: SearchConfig) -> Parts:
@@ -176,6 +173,9 @@ def _soleri(config: SearchConfig) -> Parts:
     table, alone = (
         _total(one, config) for one in (config.effective, config.without(EMBEDDING) or config.effective)
     )
+    finds = {"fts", "vector"} if config.effective.signals & EMBEDDING else {"fts"}
+    if config.effective.retrievers and not finds <= config.effective.retrievers:
+        raise Loss("it ranks what keywords and vectors find: write 0*fts and 0*vector, or no list of entries")
     halves = {base.half_life_of(one) / 86_400 for one in leaves(config.effective) if one.name == "recency"}
     if len(halves) > 1 or not any(table.values()):
         raise Loss("two half-lives: its decay has one" if halves else "all weights are 0, and they must sum to 1")
