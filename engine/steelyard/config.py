@@ -24,8 +24,7 @@ LISTS = "lists"
 WEIGHT_NAMES: Mapping[str, Mapping[str, str]] = data(__package__, "weight_names.json")
 """What the documents of systems call their weights, with our names: files are read without any system."""
 RERANKERS = ("auto", "voyage", "cohere", "local")
-KEYS = {"voyage": "VOYAGE_API_KEY", "cohere": "COHERE_API_KEY"}
-"""In the order of detection; the local model, when no key is set."""
+KEYS = {"voyage": "VOYAGE_API_KEY", "cohere": "COHERE_API_KEY"}  # in the order of detection; else the local model
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,7 @@ class ContextConfig:
 
 def _changed(settings: RerankConfig | ContextConfig) -> dict[str, Any]:
     """What differs from the defaults."""
-    values = ((one.name, getattr(settings, one.name), one.default) for one in fields(settings))
-    return {name: value for name, value, default in values if value != default}
+    return {one.name: value for one in fields(settings) if (value := getattr(settings, one.name)) != one.default}
 
 
 @dataclass(frozen=True)
@@ -311,6 +309,8 @@ def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file hol
         remedy = "name the search-weights.json in it" if inside else "`steelyard recommend` writes one"
         close = closest_file(path) if isinstance(error, FileNotFoundError) else ""
         raise ConfigError(f"cannot read the weights file {place}: {reason}{close or f'; {remedy}'}") from None
+    if text.startswith(("# strategy: ", "-- strategy: ", '{\n  "about": {\n    "follows": ')):
+        raise ConfigError(f"{place} is an export for another program; name the weights file it was made of")
     try:
         record = STRICT_JSON.decode(text)
         canonical(record).encode()  # fails for half a surrogate pair, which could not be written again

@@ -2,8 +2,8 @@
 
 It installs this very package: by its origin and hash, and never by a name alone. Whoever owns a name in an index
 decides what is installed by it, and nobody here owns one. Origins are those that pip records (direct_url.json,
-PEP 610): a commit of a repository, or a file with its hash. What came from a folder or from an index has none that
-another machine could use, so `--install` is asked for.
+PEP 610): a commit of a repository, or a file with its hash. A clone has that of its origin. What came from another
+folder or from an index has none that another machine could use, so `--install` is asked for.
 """
 
 import json
@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 from steelyard import __version__
 from steelyard.base.errors import PATH_WIDTH, ConfigError, quote, visible
 from steelyard.base.files import open_regular
+from steelyard_eval.common.process import cloned
 from steelyard_eval.recording.next_steps import shell_word
 
 GITLAB = ".gitlab-ci.yml"
@@ -87,16 +88,15 @@ def recorded() -> str:
             text = f"{url}#sha256={digest}"
         case {"url": url, "archive_info": {"hash": digest}}:
             text = f"{url}#{digest}"
+        case {"url": str(url), "dir_info": _}:
+            text = cloned(Path(unquote(urlsplit(url).path)))
     return text if _ORIGIN.fullmatch(text) and not _holds_user(text) else ""
 
 
 def remedy(place: Path) -> str:
     """What to run where no origin is recorded: it makes a wheel of what is installed here."""
-    match _origin():
-        case {"url": str(url)} if url.startswith("file://"):
-            source = unquote(urlsplit(url).path)
-        case _:
-            source = "FOLDER"
+    url = urlsplit((_origin() or {}).get("url", ""))
+    source = unquote(url.path) if url.scheme == "file" else "FOLDER"
     wheel = f"vendor/steelyard-{__version__}-py3-none-any.whl"
     build = shlex.join(["pip", "wheel", "--no-deps", "--wheel-dir", "vendor", visible(source)])
     again = shlex.join(["steelyard", "init", shell_word(place), "--install", wheel])

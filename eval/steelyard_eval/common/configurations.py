@@ -105,13 +105,13 @@ def lists_alone(text: str) -> str:
 
 
 def _is_run(text: str) -> bool:
-    """Whether it is a file of another name that does not begin as a weights file does."""
+    """Whether it is a file of another name that does not begin as a weights file does, or an export of one."""
     file = Path(text)
     if text.endswith(".json") or not file.is_file():
         return False
     try:
         with open_unpacked(file) as opened:
-            return opened.read(1) not in (b"{", b"")
+            return not (opened.read(12) or b"{").startswith((b"{", b"# strategy: ", b"-- strategy:"))
     except OSError:
         return False  # whoever reads it says why it cannot be read
 

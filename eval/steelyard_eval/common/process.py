@@ -6,9 +6,11 @@ Beyond the limit an allocation fails, and the command ends with one message.
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from steelyard.base.errors import ConfigError, quote
@@ -105,3 +107,15 @@ def day(now: Callable[[], float]) -> str:
     """Today, or the day of SOURCE_DATE_EPOCH, for reproducible files; ConfigError when that is no time."""
     given = source_date()
     return datetime.fromtimestamp(now() if given is None else given, UTC).date().isoformat()
+
+
+def cloned(folder: Path) -> str:
+    """The commit of a clone, as pip takes it from its origin; empty where files differ, or it is not there."""
+    import subprocess  # for one command alone
+
+    if not (folder / ".git").exists() or not (git := shutil.which("git")):
+        return ""
+    asked = ("remote get-url origin", "rev-parse HEAD", "branch -r --contains HEAD", "status --porcelain -uno")
+    run = partial(subprocess.run, cwd=folder, capture_output=True, text=True, check=False)
+    origin, commit, pushed, changed = (run([git, *words.split()]).stdout.strip() for words in asked)
+    return f"git+{origin}@{commit}" if pushed and not changed else ""

@@ -8,9 +8,10 @@ import re
 from steelyard.base.errors import ConfigError, MachineError, closest, quote
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import LSA
-from steelyard.finish import Cut, Floor, Mmr
+from steelyard.finish import AtLeast, Cut, Floor, Mmr
 from steelyard.memory.query import unchanged
 from steelyard.retrievers import EMBEDDING
+from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.stores.base import COSINE
 from steelyard.systems import find_system
 from steelyard_eval.export.base import Export, Loss, Target
@@ -30,8 +31,6 @@ TARGETS: dict[str, Target] = {
 
 ELSEWHERE = dict.fromkeys(("minilm", "minilm-int8"), "sentence-transformers/all-MiniLM-L6-v2")
 """What others call our models; the int8 one has nearly the same directions."""
-MIN_NAME_SIMILARITY = 0.85
-"""How alike, from 0 to 1, a name is to a target that it is taken for."""
 
 __all__ = ["TARGETS", "Export", "Loss", "Target", "export", "say", "unsupported"]
 
@@ -48,7 +47,7 @@ def export(config: SearchConfig, to: str) -> Export:
     to: The name of the target, a key of `TARGETS`.
     """
     if to not in TARGETS:
-        close = closest(to, TARGETS, MIN_NAME_SIMILARITY)  # of so few names: `solr` is no misspelt `soleri`
+        close = closest(to, TARGETS, 0.85)  # of so few names: `solr` is no misspelt `soleri`
         raise ConfigError(f"there is no export for {quote(to)}, only for {', '.join(TARGETS)}{close}")
     try:
         made = say(config, TARGETS[to])
@@ -76,33 +75,31 @@ def say(config: SearchConfig, target: Target) -> Export:
     strategy = config.effective
     if strategy.by_query and not target.intents:
         raise Loss(strategy.describe().beyond)
-    if target.complete:
-        parts, notes = target.write(config)
-        return Export(target, str(strategy), parts, (*vector_notes(config), *_rewriting(config), *notes))
-    cannot = {
-        Floor: f"compares scores on a scale that {target.name} does not compute, so it would answer what the "
-        "floor silences",
-        Mmr: f"orders by how much entries resemble one another, which {target.name} is not told here",
-    }
-    for kind, why in cannot.items():
-        if stages := [stage for stage in config.finish if isinstance(stage, kind)]:
-            raise Loss(f"{stages[0]} {why}; take it out of finish to export the ranking alone")
-    native = target.name == config.system
-    far = [name for name, retriever in config.retrievers.items() if retriever.similarity != COSINE]
-    if far and not native:
-        similarity = config.retrievers[far[0]].similarity
-        raise Loss(f"{', '.join(far)} compared by {similarity}: only cosine can be exported")
+    native, asked = target.name == config.system, config.retrievers.get("vector", RetrieverConfig())
+    for stage in () if target.complete else config.finish:
+        why = ""
+        if isinstance(stage, Floor | AtLeast):
+            why = f"compares scores that {target.name} does not compute, so it would answer what this silences"
+        elif isinstance(stage, Mmr) or (stage.RESCORES and not native):
+            why = f"orders the list anew, which {target.name} does not do here"
+        if why:
+            raise Loss(f"{stage} {why}; take it out of finish to export the ranking alone")
+    own = native or target.complete
+    if not own and "vector" in strategy.signals:
+        if asked.similarity != COSINE:
+            raise Loss(f"vector compared by {asked.similarity}: only cosine can be exported")
+        if asked.parameters.get("lift"):
+            raise Loss("vector.lift adds importance to cosines, which a list of vectors there has not")
     parts, notes = target.write(config)
-    if native:
-        return Export(target, str(strategy), parts, (*vector_notes(config), *notes))
-    after = [str(stage) for stage in config.finish if stage != Cut(config.limit)]
+    after = [] if own else [str(stage) for stage in config.finish if stage != Cut(config.limit)]
     last = [f"left out, since it acts on the finished list: {', '.join(after)}"] if after else []
-    return Export(target, str(strategy), parts, (*vector_notes(config), *_rewriting(config), *notes, *last))
+    first = (*vector_notes(config), *([] if native else _rewriting(config)))
+    return Export(target, str(strategy), parts, (*first, *notes, *last))
 
 
 def _rewriting(config: SearchConfig) -> list[str]:
     """A note where the system searches for more than the query says; its lists are those of another query."""
-    if find_system(config.name).reading.rewrite is unchanged:
+    if not config.rewrite or find_system(config.name).reading.rewrite is unchanged:
         return []
     return [f"{config.system} adds words to a query (synonyms, acronyms, typos); what is written here does not"]
 

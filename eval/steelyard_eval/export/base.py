@@ -39,30 +39,19 @@ class Loss(Exception):  # noqa: N818 -- it names what is lost; users see the Con
 
 @dataclass(frozen=True)
 class Target:
-    """A system to export to.
+    """A system to export to."""
 
-    Attributes
-    ----------
-    name: As given to ``--to``.
-    follows: The documentation whose terms are used.
-    says: A strategy that it can express, as the remedy in errors.
-    write: From a configuration to the parts of the document and its notes.
-    form: json, or text for a document that is not JSON.
-    intents: Whether it has strategies by intent of its own.
-    layout: What a text is made of, with ``$part`` for each part.
-    comment: What a line of notes in a text begins with.
-    complete: Whether it does all that a search does with lists: finish stages, too, whatever compared the vectors.
-    """
-
-    name: str
-    follows: str
-    says: str
+    name: str  # as given to --to
+    follows: str  # the documentation whose terms are used
+    says: str  # a strategy that it can express, as the remedy in errors
     write: Callable[[SearchConfig], Parts]
-    form: str = "json"
-    intents: bool = False
-    layout: str = "$profile"
-    comment: str = "#"
-    complete: bool = False
+    form: str = "json"  # or text
+    intents: bool = False  # whether it has strategies by intent of its own
+    layout: str = "$profile"  # what a text is made of, with $part for each part
+    comment: str = "#"  # what a line of notes in a text begins with
+    complete: bool = (
+        False  # whether it does all that a search does: finish stages, too, whatever compared the vectors
+    )
 
 
 @dataclass(frozen=True)
@@ -98,7 +87,6 @@ class Export:
 KEYWORDS = ("fts", "bm25")
 LISTS = (*KEYWORDS, "vector")
 _FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
-_SUM_SLACK = 1e-9  # how far from 1 a sum of weights may lie by rounding alone
 
 
 @dataclass(frozen=True)
@@ -122,7 +110,7 @@ class Fusion:
     def shares(self) -> dict[str, float]:
         """Return the weights divided by their sum, which changes no order; unchanged when they sum to 1."""
         total = sum(self.weights.values())
-        if abs(total - 1.0) <= _SUM_SLACK:
+        if abs(total - 1.0) <= 1e-9:  # by rounding alone
             return dict(self.weights)
         return {name: weight / total for name, weight in self.weights.items()}
 

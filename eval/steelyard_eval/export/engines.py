@@ -6,7 +6,7 @@ they hold for. Traits are the names of a strategy's signals and its kind of fusi
 - ``keywords``: it has a list of them; ``unsized``: it has vectors whose length is not known;
 - ``fused``: more than one list is fused, or the kind is not ``alone``; ``weighted``: their weights differ;
   ``zero``: one of the weights is 0; ``k``: the constant of rrf is not 0;
-- ``priors``: recency or importance is added to the score of the lists.
+- ``priors``: recency or importance is added to the score of the lists; ``fields``: keywords weigh some more.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,29 +32,17 @@ ANY_SIZE = 384
 
 @dataclass(frozen=True)
 class Engine:
-    """What is declared of an engine.
-
-    Attributes
-    ----------
-    follows, says: See `Target`.
-    takes: The kinds of fusion of two lists that it has.
-    lacks: Why it has no other, by kind, and why the constant of rrf is limited, by ``k``.
-    refuses: Why it cannot have a fusion of these kinds all the same, behind the traits.
-    notes: What to know of an export, behind the traits.
-    k: The least and the largest constant of rrf.
-    depth: What it calls the depth that all lists share, and the largest; none where each list has its own.
-    priors: Whether recency and importance can be added to its scores.
-    """
+    """What is declared of an engine; `follows` and `says` are those of a `Target`."""
 
     follows: str
     says: str
-    lacks: Mapping[str, str]
-    notes: Sequence[tuple[str, str]]
-    takes: Sequence[str] = ()
-    refuses: Sequence[tuple[str, str]] = ()
-    k: tuple[int, int] = (0, 0)
-    depth: tuple[str, int] | None = None
-    priors: bool = False
+    lacks: Mapping[str, str]  # why it has no other fusion, by kind, and why the constant of rrf is limited, by k
+    notes: Sequence[tuple[str, str]]  # what to know of an export, behind the traits
+    takes: Sequence[str] = ()  # the kinds of fusion of two lists that it has
+    refuses: Sequence[tuple[str, str]] = ()  # why it cannot have these all the same, behind the traits
+    k: tuple[int, int] = (0, 0)  # the least and the largest constant of rrf
+    depth: tuple[str, int] | None = None  # what it calls the depth that all lists share, and the largest
+    priors: bool = False  # whether recency and importance can be added to its scores
 
 
 ENGINES = {
@@ -83,6 +71,12 @@ class Lists:
         return {name: base.depth_of(self.config, name) for name in self.fusion.weights}
 
     @cached_property
+    def fields(self) -> dict[str, float]:
+        """The weight of every field of its keywords."""
+        keyword = base.keyword_of(self.fusion.weights)
+        return base.fields(self.config, keyword) if keyword else {}
+
+    @cached_property
     def traits(self) -> set[str]:
         """See the module."""
         fusion = self.fusion
@@ -94,6 +88,7 @@ class Lists:
             "k": fusion.k != 0,
             "unsized": "vector" in fusion.weights and base.dims(self.config) is None,
             "priors": bool(self.priors),
+            "fields": len({*self.fields.values()}) > 1,
         }
         return {fusion.kind, *self.config.effective.signals, *(trait for trait, holds in found.items() if holds)}
 
@@ -103,7 +98,8 @@ class Lists:
 
     def notes(self, engine: Engine, **words: str) -> list[str]:
         """What to know of its export; `words` replace ``$NAME`` in what is declared."""
-        notes = [Template(text).safe_substitute(words) for text in self.told(engine.notes)]
+        fields = ", ".join(f"{name} {number_text(weight)}" for name, weight in self.fields.items())
+        notes = [Template(text).safe_substitute(words, fields=fields) for text in self.told(engine.notes)]
         dates = base.dates_of(leaves(self.config.effective))
         notes += [f"{date} is {DATES[date]}" for date in dates]
         if "updated_at" in dates:
@@ -114,12 +110,12 @@ class Lists:
 
     def facts(self) -> dict[str, Any]:
         """What every template gets."""
-        config, keyword = self.config, base.keyword_of(self.fusion.weights)
+        config = self.config
         return {
             "strategy": config.effective,
             "limit": config.limit,
             "fusion": self.fusion,
-            "fields": base.fields(config, keyword) if keyword else {},
+            "fields": self.fields,
             "vector": "vector" in self.fusion.weights,
             "dims": base.dims(config),
             "size": base.dims(config) or ANY_SIZE,
@@ -208,9 +204,7 @@ def render(template: str, **facts: object) -> str:
     return _templates().get_template(template).render(facts)
 
 
-def declared(name: str) -> Target:
-    """An engine whose documents are JSON."""
-    return Target(name, ENGINES[name].follows, ENGINES[name].says, partial(_write, name))
-
-
-OPENSEARCH, ELASTICSEARCH, WEAVIATE, QDRANT = map(declared, ("opensearch", "elasticsearch", "weaviate", "qdrant"))
+OPENSEARCH, ELASTICSEARCH, WEAVIATE, QDRANT = (
+    Target(name, ENGINES[name].follows, ENGINES[name].says, partial(_write, name))
+    for name in ("opensearch", "elasticsearch", "weaviate", "qdrant")
+)

@@ -19,6 +19,7 @@ from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard_eval.export import base
 from steelyard_eval.export.base import Loss, Parts, Target
 from steelyard_eval.export.engines import ENGINES, lists_in, render
+from steelyard_eval.result.sentences import ANALYZERS
 
 ENGINE = ENGINES["pgvector"]
 SQL = STRICT_JSON.decode(resources.files(__package__).joinpath("pgvector.json").read_text("utf-8"))
@@ -43,7 +44,7 @@ def write(config: SearchConfig) -> Parts:
     return lambda: {
         "schema": render("pgvector.schema.sql.jinja", columns=columns, **facts),
         "search": render("pgvector.search.sql.jinja", steps=statement.steps, **facts),
-    }, lists.notes(ENGINE, parameters=asked)
+    }, [note for note in lists.notes(ENGINE, parameters=asked) if not note.endswith(ANALYZERS["bm25"])]
 
 
 class _Statement:

@@ -27,8 +27,6 @@ from steelyard_eval.export.base import Loss, Parts, Target
 
 TEXTS = resources.files(__package__) / "python"
 MODULES = {"functools", "math", "operator", "statistics"}
-WIDTH = 100
-"""Characters of a call, beyond which it has several lines."""
 
 
 @cache
@@ -114,7 +112,7 @@ class _File:
     def named(self, kind: str, call: str) -> str:
         """The name of a part that a call makes, the same for the same call; a long one is broken."""
         glued = re.sub(r"(?<![)\]}],) ", "\0", " ".join(call.split()))
-        text = "\n        ".join(wrap(glued, WIDTH, break_long_words=False)).replace("\0", " ")
+        text = "\n        ".join(wrap(glued, 100, break_long_words=False)).replace("\0", " ")
         return self.parts.setdefault(text, f"{kind}_{len(self.parts) + 1}")
 
     def answering(self, expr: Expr, times: str = "") -> tuple[str, str]:

@@ -6,7 +6,8 @@ from typing import Any
 from steelyard.config import SearchConfig
 from steelyard.fusion import Expr, Signal, Term
 from steelyard.grammar import number_text, value_text
-from steelyard_eval.common.configurations import written_name
+from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard_eval.result.sentences import ANALYZERS
 
 
@@ -71,6 +72,9 @@ def _name(expr: Expr) -> str:
 
 def analysis_notes(config: SearchConfig, keyword: str) -> list[str]:
     """What the index of another engine has to do for each option of the keywords that is not the default."""
-    changed = written_name(config).rstrip("]").partition("[")[2].split(", ")
-    options = [(each, each.partition("=")[0]) for each in changed if each.startswith(f"{keyword}.")]
-    return [f"{each}: {ANALYZERS.get(name, ANALYZERS[keyword])}" for each, name in options]
+    usual = RETRIEVER_KINDS[keyword].values(RetrieverConfig())
+    return [
+        f"{keyword}.{name}={value_text(value)}: {ANALYZERS.get(f'{keyword}.{name}', ANALYZERS['bm25'])}"
+        for name, value in config.retrievers.get(keyword, RetrieverConfig()).parameters.items()
+        if value != usual[name]
+    ]

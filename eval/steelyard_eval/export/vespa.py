@@ -1,15 +1,4 @@
-"""Vespa: a schema with its rank profile, and the body of a query.
-
-Keywords, functions and their meaning follow Vespa's documentation of schemas, phased ranking, cross-hit
-normalization (``normalize_linear``, ``reciprocal_rank`` with k) and ranking expressions. Both normalizers go over
-every hit that global-phase re-ranks, so
-
-- ``reciprocal_rank_fusion`` would rank a hit without a keyword match too: the sum is written out, each keyword
-  term inside an ``if``;
-- ``normalize_linear`` of keywords would take its minimum over those hits, which are 0, so this is refused.
-
-A vector has a value for every hit, found by it or not. Weights need no sum, so they stay as they are.
-"""
+"""Vespa: a schema with its rank profile, and the body of a query."""
 
 import re
 

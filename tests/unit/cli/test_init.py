@@ -67,6 +67,18 @@ class TestInit:
         monkeypatch.setattr("importlib.metadata.distribution", lambda name: Known())
         assert recorded() == text
 
+    def test_a_clone_is_named_by_the_commit_that_its_origin_has(self, tmp_path, monkeypatch):
+        commit = ["-c", "user.name=a", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "a"]
+        named = ["remote", "set-url", "origin", ORIGIN[4:-41]]
+        for words in (["init", "-q", "a"], ["-C", "a", *commit], ["clone", "-q", "a", "b"], ["-C", "b", *named]):
+            subprocess.run(["git", *words], cwd=tmp_path, check=True)
+        known = {"url": (tmp_path / "b").as_uri(), "dir_info": {}}
+        monkeypatch.setattr("steelyard_eval.cli.workflow._origin", lambda: known)
+        head = subprocess.check_output(["git", "-C", tmp_path / "b", "rev-parse", "HEAD"], text=True).strip()
+        assert recorded() == ORIGIN[:-40] + head
+        subprocess.run(["git", "-C", tmp_path / "b", *commit], check=True)  # which nobody else has
+        assert recorded() == ""
+
     def test_a_wheel_of_the_repository_is_checked_before_it_is_installed(self, folder):
         Path("vendor").mkdir()
         Path("vendor/s-1-py3-none-any.whl").write_bytes(b"wheel")

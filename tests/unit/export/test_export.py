@@ -6,17 +6,18 @@ system-spec-kit's own configs/search-weights.json is imported, exported, and not
 import itertools
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator, validate
-from shared import ROOT, beside, document, done, tabled
+from shared import ROOT, STARTER, beside, document, done, tabled
 
 from steelyard import SearchConfig, find_system, fuse, parse_strategy
 from steelyard.base.errors import ConfigError
 from steelyard.extensions.spec_kit_file import DEFAULTS, read_foreign, write_foreign
-from steelyard.finish import Mmr, order
+from steelyard.finish import order, parse_stages
 from steelyard.grammar import parse_call
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.testing import random_table
@@ -127,15 +128,7 @@ def recent(table):
     return replace(table, entry_facts=replace(table.entry_facts, numbers=numbers))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "weights", "share", "factor"),
-    [
-        # relevance is divided by 2 / (k + 1) today: 2 * 2/41
-        ("arguments", (4 / 41, 0.3, 0.1), 2 / 41, 1.0),
-        # 2, 0.3 and 0.1 divided by the largest: the API takes 0 to 1
-        ("arguments_documented", (1.0, 0.15, 0.05), 1.0, 1 / 2),
-    ],
-)
+@tabled
 def test_the_arguments_of_moltnet_rank_as_its_formula_does(arguments, weights, share, factor):
     number = said(MOLTNET, "moltnet")[arguments]
 
@@ -303,14 +296,7 @@ def test_the_command_writes_what_it_prints_and_the_notes_of_the_file_on_the_term
     assert done("export", weights, "--to", "vespa").stdout.startswith("# strategy: rrf(fts, vector, k=60)\n")
 
 
-@pytest.mark.parametrize(
-    ("to", "told"),
-    [
-        ("qdrant", ["normalize=minmax has no"]),
-        ("elasticserch", ["you mean 'elasticsearch'?"]),
-        ("solr", ["export for 'solr',", *(f" {name}" for name in TARGETS)]),  # it is not a misspelt `soleri`
-    ],
-)
+@tabled
 def test_a_refusal_exits_with_2_and_leaves_the_old_file(weights, tmp_path, to, told):
     out = tmp_path / "old.json"
     out.write_text("old")
@@ -320,9 +306,6 @@ def test_a_refusal_exits_with_2_and_leaves_the_old_file(weights, tmp_path, to, t
     assert ("did you mean" in refused.stderr) == (to == "elasticserch")
     assert out.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old.json", "search-weights.json"]
-
-
-# What only the configuration's own system does
 
 
 @tabled
@@ -337,8 +320,23 @@ def test_another_measure_of_vectors_and_another_order_are_refused_elsewhere():
     own = find_system("echovault:shipped").config(10).with_strategy(parse_strategy("rrf(vector, fts)"))
     with pytest.raises(ConfigError, match="compared by l2:"):
         export(own, "elasticsearch")
-    with pytest.raises(ConfigError, match=r"mmr\(10\) orders"):
-        export(replace(config(RRF), finish=(Mmr(10), *config(RRF).finish)), "qdrant")
+    lifted = replace(find_system("spec_kit:newest").config(10), finish=())
+    with pytest.raises(ConfigError, match=r"vector\.lift adds"):
+        export(lifted.with_strategy(parse_strategy(RRF)), "elasticsearch")
+    weighed = export(lifted.with_strategy(parse_strategy("fts")), "qdrant").notes
+    assert sum("(title 10, tags 5, uri 2, text 1)" in note for note in weighed) == 1
+    for stage in ("mmr(10)", "rerank(20)", "rescore(vector)", "at_least(0.1)"):
+        with pytest.raises(ConfigError, match=rf"qdrant: {re.escape(stage)} \w+s "):
+            export(replace(config(RRF), finish=parse_stages([stage, "cut(10)"])), "qdrant")
+    own = config("bm25", system="spec_kit")
+    added = [export(replace(own, rewrite=rewrite), "qdrant").notes for rewrite in (True, False)]
+    assert ["adds words" in str(notes) for notes in added] == [True, False]
+
+
+@tabled
+def test_an_export_is_not_taken_for_a_weights_file_or_a_run(to, name, system, strategy, told, tmp_path):
+    (tmp_path / name).write_text(str(export(config(strategy, system=system), to)))
+    assert told in " ".join(done("tune", STARTER, tmp_path / name, code=2).stderr.split())
 
 
 @pytest.fixture
@@ -364,12 +362,6 @@ def test_there_and_back_is_the_same(theirs, tmp_path, monkeypatch):
     assert written == theirs
     assert any("smartRanking and maxTriggersPerMemory" in note for note in about["notes"])
     assert SearchConfig.load(tmp_path / "ours.json").to_json() == json.loads((tmp_path / "ours.json").read_text())
-
-
-def test_it_is_not_taken_for_a_weights_file(theirs, tmp_path):
-    (tmp_path / "search-weights.json").write_text(json.dumps(theirs))
-    with pytest.raises(ConfigError, match="steelyard import"):
-        SearchConfig.load(tmp_path / "search-weights.json")
 
 
 def test_every_value_of_another_kind_is_named(theirs):
@@ -426,9 +418,3 @@ def test_every_setting_that_does_not_come_back_is_named():
         ["retrievers.vector.depth", "5", "20"],
         ["rewrite", "False", "True"],
     ]
-
-
-@pytest.mark.parametrize(("weight", "told"), [("0", True), ("0.5", False)])
-def test_weaviate_is_said_to_run_one_search_only_at_an_end_of_alpha(weight, told):
-    notes = export(config(f"weighted_sum({weight}*fts, 1*vector, normalize=minmax)"), "weaviate").notes
-    assert any("alpha 0 or 1" in note for note in notes) is told

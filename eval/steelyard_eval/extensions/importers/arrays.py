@@ -101,7 +101,7 @@ def arrays_of(imported: Imported, entries: list[Entry]) -> dict[str, NDArray[np.
         missing = int((~matrix.any(axis=1)).sum())
         imported.note(missing, "entry has", rest + "vector search does not", "entries have")
         imported.notes.append(
-            f"EMBEDDING_MODEL={name} and --embedder api embed queries by the model of these vectors; for "
+            f"EMBEDDING_MODEL={quote(model)} and --embedder api embed queries by the model of these vectors; for "
             "another model, import with --set model=NAME"
         )
     return arrays

@@ -335,12 +335,12 @@ def test_first_labels_from_the_store_end_the_claim_that_queries_were_drawn(vault
 
 
 def test_the_model_of_vectors_is_no_path_and_is_named_by_who_imports(tmp_path, store_copy):
-    """A store may name any model; its vectors lie beside the entries, where a data set has them."""
     store = store_copy("soleri")
     for name, own in (("a", "nomic-ai/nomic-embed-text:latest"), ("b", "x/../../../voyage-3.5")):
         with contextlib.closing(sqlite3.connect(store / "vault.db")) as db, db:
             db.execute("UPDATE entry_vectors SET model = ?", [own])
-        import_store(store, tmp_path / name)
+        told = import_store(store, tmp_path / name).notes
+        assert any(f"EMBEDDING_MODEL='{own}' and" in note for note in told)  # as its maker calls it
     import_store(store, tmp_path / "c", options=Options(model="mine"))
     models = [{model for model, _ in load(tmp_path / name).vectors} for name in "abc"]
     assert models == [{"nomic-embed-text-latest"}, {"voyage-3.5"}, {"mine"}]
