@@ -16,7 +16,7 @@ LIMITS = {
     "engine/extensions": 4_000,
     "engine/testing": 1_100,
     "eval": 30_549,
-    "eval/extensions": 6_494,
+    "eval/extensions": 6_500,
     "tests": 39_971,
 }
 """Part -> lines at most."""

@@ -165,7 +165,8 @@ def entry_of(note: Note, names: Names) -> Record:
     if not isinstance(project, str):
         kept, project = kept | {"project"}, ""
     labels = {name: front[name] for name in ("category", "domain", "severity") if isinstance(front.get(name), str)}
-    if type(weight := front.get("importance")) in (int, float) and 1 <= weight <= 10:  # true is no number
+    weight = front.get("importance")
+    if isinstance(weight, int | float) and not isinstance(weight, bool) and 1 <= weight <= 10:
         labels["importance"] = weight
     taken = {*WORDS["front_matter"], *labels} - kept
     others = {name: value for name, value in front.items() if name not in taken}
