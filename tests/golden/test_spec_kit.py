@@ -87,6 +87,13 @@ class TestFigures:
         table = join([Query("q")], [NOW], found, {}, lambda *_: [Entry("a", text="x" * characters)])
         assert PRIORS["length"](table, {}).values[0] == pytest.approx(penalty)
 
+    def test_popularity_by_hand(self):
+        """0.6 * log2(n + 1) / 5 for 1 and 31 uses, at no known time; 0 for an entry that was never used."""
+        entries = [Entry(str(uses), access_count=uses) for uses in (0, 1, 31)]
+        found = [{"fts": [ScoredId(entry.id, 1.0, at) for at, entry in enumerate(entries, 1)]}]
+        table = join([Query("q")], [NOW], found, {}, lambda *_: entries)
+        assert PRIORS["popularity"](table, {}).values == pytest.approx([0.0, 0.12, 0.6])
+
 
 LETTERS = "acdeginorstu"
 
