@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from steelyard_eval.views.frames import Gating
 
 
-_RAN: list[Gating] = []
-"""What was gated in this session, for its summary."""
+_GATED: list[Gating] = []
 
 
 def assert_no_regression(
@@ -51,7 +50,7 @@ def assert_no_regression(
     from steelyard_eval.gate.setup import Gate
 
     found = check(Gate.of(dataset, baseline, **options), contender)
-    _RAN.append(found)
+    _GATED.append(found)
     if found.exit_code(strict):
         raise AssertionError(str(found))
     return found
@@ -59,7 +58,7 @@ def assert_no_regression(
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:  # noqa: ANN401 -- pytest's own class, which it may lack
     """Print a line for every gate that ran."""
-    if _RAN:
+    if _GATED:
         terminalreporter.section("steelyard gate")
-        for found in _RAN:
+        for found in _GATED:
             terminalreporter.line(found.sentence, yellow=found.verdict == "inconclusive")

@@ -24,8 +24,7 @@ from steelyard_eval.common.console import table
 if TYPE_CHECKING:
     from steelyard.stores.sqlite import Vault
 
-LEAST_FREE = 100 * 2**20
-"""Bytes: below this a vault or a recording soon cannot be written."""
+MIN_FREE_BYTES = 100 * 2**20
 IMPORTED = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn", "matplotlib": "matplotlib"}
 """Compiled packages that may be installed and yet not load: distribution -> module."""
 
@@ -159,7 +158,7 @@ def _folder(find: Callable[[], str | Path]) -> str:
     except OSError as error:
         raise FaultError(f"cannot be written: {error.strerror or error}") from None
     value = f"{path}, {free / 2**30:.1f} GiB free"
-    if free < LEAST_FREE:
+    if free < MIN_FREE_BYTES:
         raise FaultError(value, "free some disk space")
     return value
 

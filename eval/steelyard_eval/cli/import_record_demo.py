@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from steelyard.config import SearchConfig
     from steelyard_eval.extensions.importers.run import Import
 
-LARGEST_WEIGHTS = 2**20
-"""Bytes; a larger file is no weights file."""
+MAX_WEIGHTS_BYTES = 2**20
 
 
 @command()
@@ -112,7 +111,7 @@ def _weights(source: str) -> SearchConfig | None:
     from steelyard.config import is_foreign, read_json
 
     path = Path(source)
-    if path.suffix != ".json" or not path.is_file() or path.stat().st_size > LARGEST_WEIGHTS:
+    if path.suffix != ".json" or not path.is_file() or path.stat().st_size > MAX_WEIGHTS_BYTES:
         return None
     try:
         record = read_json(source)

@@ -75,8 +75,7 @@ def _key() -> str:
 
 
 INDENT = 9
-REMINDER = 300
-"""Characters of an entry that reminds of what there is."""
+MAX_REMINDER_CHARS = 300
 
 
 def write_queries(data: Dataset, seed: int) -> None:
@@ -98,7 +97,7 @@ def _type(data: Dataset, seed: int, texts: list[str]) -> None:
         err=True,
     )
     for entry in reminders(data, seed):
-        show(wrapped(f"entry    {' '.join(f'{entry.title} {entry.text}'.split())[:REMINDER]}", INDENT))
+        show(wrapped(f"entry    {' '.join(f'{entry.title} {entry.text}'.split())[:MAX_REMINDER_CHARS]}", INDENT))
         text = _asked(entry, texts)
         texts += [text] if text not in ("", "q") else []
         if text == "q" or len(texts) == WANTED:

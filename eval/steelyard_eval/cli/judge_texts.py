@@ -16,7 +16,7 @@ from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.gate.setup import is_of_other_labels
 from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import Record
-from steelyard_eval.notebook.label.judgment_file import MEANING, Pair
+from steelyard_eval.notebook.label.judgment_file import GRADE_MEANINGS, Pair
 from steelyard_eval.notebook.label.session import QUERIES, Session
 from steelyard_eval.recording.next_steps import deciding, shell_command, shell_word
 from steelyard_eval.result.sentences import say
@@ -24,15 +24,13 @@ from steelyard_eval.result.structs import Message
 
 INDENT = 9
 KEYS = (
-    "  ".join((*(f"{grade} {meaning}" for grade, meaning in enumerate(MEANING)), "x cannot say")),
+    "  ".join((*(f"{grade} {meaning}" for grade, meaning in enumerate(GRADE_MEANINGS)), "x cannot say")),
     "j k entry  h l query  z nothing answers it  u undo  n note  m more  q quit",
 )
 OPENS = {"out", "judge", "random", "pairs", "from_log", "feedback", "second_judge_of", "split", "embedder", "seed"}
 """Options that say which session is opened."""
 MAX_NAMED_LABELS = 3
-"""Labels of a kind that are named where there are no more."""
 MIN_ENTRY_LINES = 6
-"""Lines that the entry under the cursor has at least."""
 
 
 def listed(pairs: Sequence[Record], session: Session, record: Record) -> Iterator[str]:

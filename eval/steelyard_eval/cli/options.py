@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 Handed: TypeAlias = Any
 """Options that a command hands on, by their names, to the function that does its work."""
 LOGGER = logging.getLogger("steelyard")
-"""Warnings, and notes at the level INFO; the command line prints both on stderr."""
 EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "wordllama", "api")
 """The embedders of data sets, as `datasets.manifest` has them, which would be loaded for every command."""
 

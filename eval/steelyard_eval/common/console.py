@@ -22,19 +22,15 @@ WIDTH = 100
 NARROWEST = 40
 FOLDED = 26
 """The width of a signed value with its interval, to which columns of text may be folded."""
-NAMES = 40
-"""Percent of the width that names, the first column, may take before they are folded."""
+MAX_NAMES_PERCENT = 40
 GAP = 2
-INDENT = 4
-"""Columns before the lines of a step after its first."""
-COMMAND = re.compile(r"""(\bsteelyard(?: (?:\.(?!\S)|(?:[^\s'"(),;:.]|[,;:.](?=\S)|'[^']*'|"[^"]*")+))+)""")
-"""A command in a message, without the sign that ends it."""
-COLOURS = {
+STEP_INDENT = 4
+COMMAND_TEXT = re.compile(r"""(\bsteelyard(?: (?:\.(?!\S)|(?:[^\s'"(),;:.]|[,;:.](?=\S)|'[^']*'|"[^"]*")+))+)""")
+COLOUR_OF = {
     **dict.fromkeys(("better", "ok", "ship"), "green"),
     **dict.fromkeys(("worse", "fault", "error"), "red"),
     **dict.fromkeys(("missing", "warning", "open"), "yellow"),
 }
-"""The colours of cells that consist of this word."""
 
 
 def width() -> int:
@@ -57,7 +53,7 @@ def with_colours(text: str, word: str = "", stream: TextIO | None = None) -> str
     wanted = _is_terminal(stream or sys.stdout) and not os.environ.get("NO_COLOR")
     if not wanted or os.environ.get("TERM") == "dumb":
         return text
-    return click.style(text, fg=COLOURS[word]) if word in COLOURS else click.style(text, bold=True)
+    return click.style(text, fg=COLOUR_OF[word]) if word in COLOUR_OF else click.style(text, bold=True)
 
 
 def table(rows: Sequence[Mapping[str, object]], columns: Mapping[str, str] | None = None, most: int = 0) -> str:
@@ -93,13 +89,13 @@ def grid(
     pages = [(list(range(len(heads))), widths)]
     if most or not _unbounded():
         room = most or width()
-        floor = [max(folded, NAMES * room // 100), *longest[1:keys], *[folded] * (len(heads) - keys)]
+        floor = [max(folded, MAX_NAMES_PERCENT * room // 100), *longest[1:keys], *[folded] * (len(heads) - keys)]
         least = [
             max(size if numbers else min(size, fold), *map(columns_of, head.split()), 0)
             for head, size, numbers, fold in zip(heads, longest, right, floor, strict=True)
         ]
         pages = _pages(widths, least, room, keys)
-    coloured = {word: word for word in COLOURS} | dict(words or {})
+    coloured = {word: word for word in COLOUR_OF} | dict(words or {})
     printed = []
     for page, sizes in pages:
         aligned = [right[column] for column in page]
@@ -120,9 +116,9 @@ def step_text(what: str, command: str = "") -> str:
     """One thing to do; its command stands on one line, because a folded one cannot be pasted."""
     said = f"{what}: {command}" if what and command else what or command
     if columns_of(visible(said)) <= width() or not command:
-        return wrapped(said, INDENT)
-    lead = f"{wrapped(what, INDENT)}:\n" if what else ""
-    return f"{lead}{' ' * INDENT}{visible(command)}"
+        return wrapped(said, STEP_INDENT)
+    lead = f"{wrapped(what, STEP_INDENT)}:\n" if what else ""
+    return f"{lead}{' ' * STEP_INDENT}{visible(command)}"
 
 
 def folded(message: str, stream: TextIO | None = None) -> str:
@@ -140,7 +136,7 @@ def _message(line: str) -> Iterator[str]:
     if columns_of(line) <= width():
         yield line
         return
-    said, *others = COMMAND.split(line)
+    said, *others = COMMAND_TEXT.split(line)
     yield from fold(said.rstrip(" ("), width(), "  ", whole=True)
     for command, rest in zip(others[::2], others[1::2], strict=True):
         yield f"    {command}"
@@ -213,7 +209,7 @@ def _lines(
             part = lines[line] if line < len(lines) else ""
             space = " " * (width - columns_of(part))
             padded = f"{space}{part}" if numbers else f"{part}{space}"
-            parts.append(with_colours(padded, words[cell]) if words and words.get(cell) in COLOURS else padded)
+            parts.append(with_colours(padded, words[cell]) if words and words.get(cell) in COLOUR_OF else padded)
         yield "  ".join(parts).rstrip()
 
 
@@ -245,10 +241,8 @@ def _cell(value: object) -> str:
 
 
 LOGGER = logging.getLogger("steelyard")
-DELAY = 2.0
-"""Seconds before a bar is shown."""
-EVERY = 10.0
-"""Seconds between two lines where nobody can see a bar, as in continuous integration."""
+BAR_DELAY_SECONDS = 2.0
+PROGRESS_SECONDS = 10.0
 T = TypeVar("T")
 
 
@@ -277,18 +271,18 @@ def _progress_bar(items: Sequence[T], label: str) -> Iterable[T]:
     else:
         from tqdm import tqdm
 
-    shown: Iterable[T] = tqdm(items, desc=label, delay=DELAY, leave=False, dynamic_ncols=True)
+    shown: Iterable[T] = tqdm(items, desc=label, delay=BAR_DELAY_SECONDS, leave=False, dynamic_ncols=True)
     return shown
 
 
 def _progress_lines(items: Sequence[T], label: str, clock: Callable[[], float] = time.monotonic) -> Iterator[T]:
     """A line on stderr every ten seconds, each between two items."""
     begin = clock()
-    due = begin + EVERY
+    due = begin + PROGRESS_SECONDS
     for done, item in enumerate(items):
         now = clock()
         if now >= due:
-            due = now + EVERY
+            due = now + PROGRESS_SECONDS
             left = f", about {(now - begin) / done * (len(items) - done):.0f} s left" if done else ""
             print(f"{label}: {done} of {len(items)}{left}", file=sys.stderr, flush=True)  # noqa: T201 -- progress
         yield item

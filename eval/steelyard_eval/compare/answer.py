@@ -39,11 +39,8 @@ from steelyard_eval.result.sentences import MAX_NAME_CHARS, best_one
 from steelyard_eval.result.structs import Answer, Fact, Message, Paired, Row, Step
 
 MIN_QUERIES_TO_COMPARE = 25
-"""Judged queries below which hardly anything is told apart."""
 MAX_USEFUL_MDE = 0.1
-"""A detectable difference above which most comparisons end without an answer."""
-UNJUDGED = 0.05
-"""A difference in Judged@10 that can make a loser of a better list."""
+MISLEADING_JUDGED_DIFFERENCE = 0.05
 JUDGED = Measure("Judged", 10)
 Values = Mapping[str, Floats]
 """Label -> float64[Q] of one metric."""
@@ -267,8 +264,8 @@ def unjudged(judged: Values, baseline: str) -> list[Message]:
     share = {label: known_mean(column) for label, column in judged.items() if np.isfinite(column).any()}
     if (base := share.pop(baseline, None)) is None:
         return []
-    fewer = [label for label, value in share.items() if value < base - UNJUDGED]
-    more = [label for label, value in share.items() if value > base + UNJUDGED]
+    fewer = [label for label, value in share.items() if value < base - MISLEADING_JUDGED_DIFFERENCE]
+    more = [label for label, value in share.items() if value > base + MISLEADING_JUDGED_DIFFERENCE]
     if not fewer and not more:
         return []
     facts: dict[str, Fact] = {"share": base, "baseline": baseline, "fewer": fewer or None, "more": more or None}

@@ -21,8 +21,7 @@ from steelyard_eval.result.structs import Cell, Message, Table
 
 DATES = frozenset({"created_at", "updated_at", "last_accessed_at", "last_review"})
 PLACES = 10
-LISTED = 20
-"""Entries that are listed of one contender."""
+MAX_LISTED = 20
 COLUMNS = ["buried_by", "query", "entry", "grade", "dated", "place", "as_new"]
 
 
@@ -80,5 +79,5 @@ def buried(effects: Iterable[AgeEffect]) -> tuple[list[Message], list[Table]]:
         return [], []
     counts = [f"{one.label} loses {len(one.buried)}, gains {one.lifted}" for one in some]
     oldest = min(str(row[4]) for one in some for row in one.buried)
-    rows = [row for one in some for row in one.buried[:LISTED]]
+    rows = [row for one in some for row in one.buried[:MAX_LISTED]]
     return [Message("buried", {"counts": counts, "oldest": oldest})], [Table("buried", COLUMNS, rows)]

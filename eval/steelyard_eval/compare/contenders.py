@@ -40,7 +40,6 @@ Given: TypeAlias = (
     | objects.Transformer | objects.HasScores | objects.Invoked | objects.Retrieving
     | Mapping[str, Mapping[str, float] | Sequence[str]]
 )  # fmt: skip
-"""One contender, as it may be written."""
 GivenMany: TypeAlias = Given | Sequence[Given] | Mapping[str, Given]
 """Several contenders: a string separated by commas, a list of strings and others, or a mapping from labels."""
 

@@ -20,8 +20,7 @@ from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.trec_runs import Scored, read_run
 from steelyard_eval.result.structs import Fact, Message
 
-EXAMPLES = 3
-"""Ids that a notice names."""
+MAX_NAMED_IDS = 3
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def _firsts(own: Sequence[Scored]) -> list[Scored]:
 
 def _named(ids: Sequence[str]) -> dict[str, Fact]:
     """The first ids, and whether there are more."""
-    return {"named": [quote(id_, 40) for id_ in ids[:EXAMPLES]], "more": len(ids) > EXAMPLES}
+    return {"named": [quote(id_, 40) for id_ in ids[:MAX_NAMED_IDS]], "more": len(ids) > MAX_NAMED_IDS}
 
 
 def of_run(label: str, path: Path) -> ListContender:

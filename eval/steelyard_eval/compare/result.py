@@ -28,8 +28,7 @@ from steelyard_eval.measures.paired import exact_interval, paired
 from steelyard_eval.measures.spread import benjamini_hochberg
 from steelyard_eval.result.structs import Cell, Estimate, Table
 
-CURVE = 21
-"""Floors of the curve of what is lost against what is answered."""
+CURVE_FLOORS = 21
 SHOWN = "shown floor answered silenced words saved lost false_answers none false_share".split()  # noqa: SIM905 -- short
 FLOORS = ["floor_of", "floor", "floor_lost", "answered_share", "words_left"]
 STALE = ["outdated", "stale", "of", "share", "fewer", "more", "most_often"]
@@ -93,7 +92,7 @@ def _curve(whole: BeforeThreshold, words: Mapping[str, int], dataset: Dataset) -
     lists, sizes = whole.ranked, _words(whole.ranked, words)
     if not len(sizes):
         return []
-    floors = np.unique([whole.least, *np.quantile(whole.score, np.linspace(0, 1, CURVE))])
+    floors = np.unique([whole.least, *np.quantile(whole.score, np.linspace(0, 1, CURVE_FLOORS))])
     relevant, total = lists.relevant(dataset.qrels), float(sizes.sum())
     lost = recall_loss(lists.query[relevant], whole.score[relevant, None] < floors)
     stays = whole.score[:, None] >= floors
@@ -167,8 +166,7 @@ def agreement(lists: Mapping[str, Sequence[Sequence[str]]]) -> tuple[Table, floa
     return Table("agreement", ["one", "other", "rbo"], rows), disagreement
 
 
-MIN_CATEGORY_QUERIES = 5
-"""Queries of a category below which a difference is no more than its mean."""
+MIN_TESTED_CATEGORY = 5
 COLUMNS = ["category", "queries", "before", "after", "difference", "p_by_category"]
 
 
@@ -213,7 +211,7 @@ def categories(
     order = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0] or ""))
     tests = {}
     for name, own in order:
-        if len(own) >= MIN_CATEGORY_QUERIES:
+        if len(own) >= MIN_TESTED_CATEGORY:
             units = unit_numbers([queries[at] for at in own]).tolist()
             tests[name] = paired({"": right[own]}, left[own], units)[""]
     ps = dict(zip(tests, benjamini_hochberg([test.p for test in tests.values()]).tolist(), strict=True))

@@ -55,10 +55,8 @@ def undated(dataset: Dataset, configs: Sequence[SearchConfig]) -> Iterator[Messa
 
 DEAD = frozenset({"silent", "accidental"})
 """The keys of the notices on retrievers, which come before all others: without a retriever no verdict holds."""
-MIN_SILENT = 0.1
-"""The share of the queries for which a retriever finds nothing, from which on it is named."""
-MIN_QUERIES = 10
-"""Labelled queries from which on it can be told that a retriever finds only by accident."""
+MIN_SILENT_SHARE = 0.1
+MIN_ACCIDENTAL = 10
 
 
 def dead(
@@ -78,11 +76,11 @@ def dead(
     for name in sorted(CANDIDATE_RETRIEVERS & config.effective.retrievers & masked.columns.keys()):
         silent = int((count_rows(masked, ~np.isnan(masked.columns[name])) == 0).sum())
         facts: dict[str, Fact] = {"labels": [label], "signal": name, "queries": count}
-        if silent >= max(2, MIN_SILENT * count):
+        if silent >= max(2, MIN_SILENT_SHARE * count):
             why = {"bm25": "any", "vector": "vectors"}.get(name, "strict")
             yield Message("silent", {**facts, "silent": silent, why: True})
         # A list of half of the notes suits any query.
-        elif measure and count >= MIN_QUERIES and all(own) and 2 * (measure.cutoff or 0) <= len(masked.entries):
+        elif measure and count >= MIN_ACCIDENTAL and all(own) and 2 * (measure.cutoff or 0) <= len(masked.entries):
             ranked = replay(masked, config.with_strategy(parse_strategy(name))).ranked
             found, strange = (evaluate_lists(ranked, each, [measure])[measure] for each in (qrels, others))
             gain = found - strange
@@ -107,7 +105,6 @@ def merged(notices: Iterable[Message]) -> Iterator[Message]:
 
 
 MAX_SCALE_RATIO = 2.0
-"""How many times as large as another's the largest score of a signal may be before a sum of both is doubtful."""
 
 
 def of_configuration(

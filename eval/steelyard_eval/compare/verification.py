@@ -21,7 +21,6 @@ from steelyard_eval.measures.trec_runs import Scored, best_first, write_run
 from steelyard_eval.result.structs import Cell, Result, Table
 
 TOLERANCE = 1e-9
-"""The largest difference from a value of ir_measures that is accepted."""
 COLUMNS = ["measure", "largest", "largest_of", "at_query"]
 Qrels = Mapping[str, Mapping[str, int]]
 

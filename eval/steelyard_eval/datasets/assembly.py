@@ -24,8 +24,7 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.manifest import Manifest
 
 Grades = Mapping[str, Mapping[str, int]]
-FAR = 365 * 86_400
-"""Seconds by which a latest date that stands alone is ahead of the next."""
+FAR_AHEAD_SECONDS = 365 * 86_400
 _NAMES_SHOWN = 10
 _NAME = re.compile(r"(corpus|queries)(?:\.(l0|l1|l2))?\.([\w.-]+)\.f16\.npy")
 _BLOCK = 65536  # rows checked at a time, so that a large file never fills the memory
@@ -100,7 +99,7 @@ def _clock(given: float | None, entries: Sequence[Entry], queries: Sequence[Quer
     latest, whose = max(dates)
     told = f"no as_of: the clock is set to the latest date in the set, {format_time(latest)}"
     before = max((t for t, _ in dates if t < latest), default=latest)
-    if latest - before > FAR:
+    if latest - before > FAR_AHEAD_SECONDS:
         told += f", of {whose}; the next is {format_time(before)}: correct the date if it is wrong"
     return latest, [told]
 

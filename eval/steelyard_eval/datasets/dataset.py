@@ -231,8 +231,7 @@ class Report:
 
 
 State = Mapping[str, object]
-MAX_IDS = 3
-"""Changed ids that are named."""
+MAX_NAMED_IDS = 3
 DIGITS = 8
 """Hexadecimal digits of the hash of one entry or query: enough against accidents, and nothing is decided by it."""
 

@@ -19,7 +19,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.memory.words import split
-from steelyard_eval.common.configurations import ONLY_LISTS
+from steelyard_eval.common.configurations import LIST_KINDS
 from steelyard_eval.compare.answer import one_scope
 from steelyard_eval.compare.compare import compare
 from steelyard_eval.compare.contenders import Given, read
@@ -31,16 +31,12 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Message
 
 METRIC = "nDCG@10"
-ASKED, MAX_ENTRIES = 50, 20_000
-"""Queries that tell whether a retriever finds nothing, and entries up to which they are searched."""
+MAX_ASKED_QUERIES, MAX_SEARCHED_ENTRIES = 50, 20_000
 SAMPLE_SIZE = 200
 PLACES = 10
-WORDS = 4
-"""A sentence of fewer asks for nothing."""
+MIN_QUESTION_WORDS = 4
 MAX_QUESTION_WORDS = 25
-"""Words of a question."""
 MIN_ENTRIES_PER_KIND = 5
-"""Of a kind of entries, below which it is not named."""
 BROKEN = 0.25
 """The share that is not found from which on a kind is named, if chance has it once in `RARE` sets."""
 RARE = 100
@@ -78,7 +74,7 @@ def _sentences(entry: Entry) -> Iterator[tuple[str, str, str]]:
     for field in FIELDS:
         parts = [part.strip() for part in _END.split(getattr(entry, field) or "")]
         for i, part in enumerate(parts):
-            if max(len(part.split()), len(split(part))) >= WORDS:
+            if max(len(part.split()), len(split(part))) >= MIN_QUESTION_WORDS:
                 yield field, PLACED[3 * i // len(parts)], " ".join(part.split()[:MAX_QUESTION_WORDS])
 
 
@@ -97,7 +93,7 @@ def ask_known_items(
     contender = read(dataset.system or "bm25" if given is None else given)
     if contender.kind in ("run", "frame"):
         raise ConfigError(
-            f"{contender.label} is {ONLY_LISTS[contender.kind]}, which cannot answer new queries; name a system"
+            f"{contender.label} is {LIST_KINDS[contender.kind]}, which cannot answer new queries; name a system"
         )
     lists: Sequence[Sequence[str]] = []
     if items:
@@ -172,8 +168,8 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
 
 def dead_retrievers(dataset: Dataset) -> list[Message]:
     """Which retrievers by words find nothing for some of the queries, in what is used today and in bm25."""
-    asked, names = dataset.split("all")[:ASKED], [*{dataset.today: 0, "bm25": 0}]
-    some = replace(dataset, queries=asked if len(dataset.entries) <= MAX_ENTRIES else (), qrels={})
+    asked, names = dataset.split("all")[:MAX_ASKED_QUERIES], [*{dataset.today: 0, "bm25": 0}]
+    some = replace(dataset, queries=asked if len(dataset.entries) <= MAX_SEARCHED_ENTRIES else (), qrels={})
     with suppress(ConfigError):  # there are no queries, or what is used today needs vectors
         made = compare(some, names, split="all", embedder="none", timed=False)
         return [notice for notice in made.result.notices if notice.key in DEAD]

@@ -16,8 +16,7 @@ from steelyard_eval.common.configurations import short_name
 from steelyard_eval.explain.document import ChangeRecord, ExplainedEntry
 from steelyard_eval.explain.view import ListView, View, contributions
 
-SAME = 1e-12
-"""Changes closer to zero than this are rounding."""
+ROUNDING = 1e-12
 
 Parts = Mapping[str, Mapping[str, float]]
 """By entry and signal, what it adds to the score."""
@@ -45,7 +44,7 @@ def moves(before: ListView, after: ListView, about: Callable[[str], ExplainedEnt
         names = sorted({*first, *second})
         move["changes"] = {name: second.get(name, 0.0) - first.get(name, 0.0) for name in names}
         sign = (_places(move) > 0) - (_places(move) < 0)
-        move["by"] = _most({name: sign * change for name, change in move["changes"].items()}, SAME)
+        move["by"] = _most({name: sign * change for name, change in move["changes"].items()}, ROUNDING)
     for move in records:
         if move["id"] in after.listed and move["id"] not in before.ranked:
             move["by"] = _most(_parts(after, move["id"]), 0.0)

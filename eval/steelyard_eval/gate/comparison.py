@@ -21,13 +21,10 @@ from steelyard_eval.measures.spread import NO_GAIN, Gain, benjamini_hochberg
 from steelyard_eval.measures.trec_runs import Scored
 from steelyard_eval.result.structs import Fact, Finding
 
-WORST = 10
-"""Queries that are shown with both rankings."""
+SHOWN_WORST_QUERIES = 10
 MIN_SLICE_UNITS = 5
-"""Units of a slice, below which it is not tested."""
 ORDER = ("fail", "mismatch", "inconclusive", "pass")
 QUALITY_FINDINGS = ("gate_identity", "gate_differs", "gate_unchanged", "gate_baseline", "gate_anchor")
-"""Findings that say by themselves whether quality held."""
 
 
 @dataclass(frozen=True)
@@ -245,4 +242,4 @@ class BaselineComparison:
         """The numbers of the queries that lost most nDCG@10."""
         difference = self.now.values.ndcg - self.baseline.values.ndcg
         order = np.argsort(difference, kind="stable").tolist()
-        return [query for query in order if difference[query] < -TIE][:WORST]
+        return [query for query in order if difference[query] < -TIE][:SHOWN_WORST_QUERIES]

@@ -21,7 +21,7 @@ from steelyard.config import SearchConfig, read_json
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query, valid_at
 from steelyard.memory.text import content
-from steelyard_eval.common.configurations import LIMIT, NamedConfig, Setting, split_label
+from steelyard_eval.common.configurations import USUAL_LIMIT, NamedConfig, Setting, split_label
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, labelled, read, usable
 from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.compare.lists_and_latency import without_floors
@@ -171,7 +171,7 @@ def _replayed(gate: Gate, named: Sequence[tuple[ContenderRef, NamedConfig]]) -> 
 
 
 def _listed(gate: Gate, ref: ContenderRef, one: ListContender) -> ContenderLists:
-    size = gate.limit or LIMIT
+    size = gate.limit or USUAL_LIMIT
     found = one.answers(gate.queries, max(size, DEEPEST), gate.dataset)
     lists, deep = ([ranking[:most] for ranking in found.lists] for most in (size, max(size, DEEPEST)))
     near, far = (found.ranked(gate.queries, most) for most in (size, max(size, DEEPEST)))

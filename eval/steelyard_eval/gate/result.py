@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import asdict
 
-from steelyard_eval.common.configurations import LIMIT, NamedConfig, written_as
+from steelyard_eval.common.configurations import USUAL_LIMIT, NamedConfig, written_as
 from steelyard_eval.compare.lists_and_latency import ties
-from steelyard_eval.datasets.dataset import MAX_IDS, changed_ids
+from steelyard_eval.datasets.dataset import MAX_NAMED_IDS, changed_ids
 from steelyard_eval.datasets.groups import nearly
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison
@@ -32,8 +32,7 @@ from steelyard_eval.result.structs import (
     Table,
 )
 
-SHOWN = 3
-"""Queries that lost most, a contender."""
+SHOWN_LOST_QUERIES = 3
 UNCHANGED = ("gate_unchanged", "gate_identity")
 RULE = [
     *("contender", "side", "verdict", "decided_by", "change", "worse", "composite"),
@@ -102,7 +101,7 @@ def _provenance(gate: Gate, baseline: str) -> Provenance:
         metrics=[*NAMES],
         baseline=baseline,
         split=old.split,
-        limit=gate.limit or LIMIT,
+        limit=gate.limit or USUAL_LIMIT,
         model=gate.space.model if gate.baseline and any(kept.limit for kept in old.contenders) else "",
         intents=intents_of(dataset) or "",
         ties=ties(kept.kind for kept in old.contenders),
@@ -189,7 +188,7 @@ def _lost(one: BaselineComparison) -> Iterator[list[Cell]]:
     """The queries that lost most, where something is not fine."""
     before, now = one.baseline.values.ndcg, one.now.values.ndcg
     if one.verdict != "pass" or any(row.worse for row in one.slices):
-        for at in one.worst()[:SHOWN]:
+        for at in one.worst()[:SHOWN_LOST_QUERIES]:
             query = one.gate.queries[at]
             yield [query.id, query.text, float(before[at]), float(now[at])]
 
@@ -244,7 +243,7 @@ def _what_changed(gate: Gate, name: str) -> dict[str, Fact]:
     """What changed of a part of the data; nothing for older baselines, which do not say what they held."""
     before, now = gate.needed().states.get(name, {}), gate.states().get(name, {})
     if before and now and before != now:
-        return {"moved": changed_ids(before, now, named=MAX_IDS)}
+        return {"moved": changed_ids(before, now, named=MAX_NAMED_IDS)}
     return {_ELSE[name]: True} if before and now and name in _ELSE else {}
 
 

@@ -42,11 +42,9 @@ from steelyard_eval.result.sentences import dialect
 
 BASELINE = Path("reports/baseline.json")
 DIALECT = dialect(ties(["strategy"]))
-"""How values are computed; a baseline keeps it."""
 PARTS = {"entries": "corpus", "queries": "queries", "labels": "labels"}
 UPDATE = ("--update", "--reason", "...")
 MAX_TRACKED_ITEMS = 5_000
-"""Entries, queries or judgments that a baseline keeps one by one, to say later which changed."""
 
 
 @dataclass(frozen=True)

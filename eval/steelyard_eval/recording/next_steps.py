@@ -220,8 +220,7 @@ def settings(config: SearchConfig) -> str | None:
     return ", ".join(filter(None, told)) or None
 
 
-EMBED = frozenset("compare recommend tune learn judge gate explain".split())  # noqa: SIM905 -- one line
-"""The commands that search a data set, and take the option --embedder."""
+TAKE_EMBEDDER = frozenset("compare recommend tune learn judge gate explain".split())  # noqa: SIM905 -- one line
 
 
 def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> list[str]:
@@ -239,7 +238,7 @@ def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, obje
     if dataset.in_memory:
         return []
     own, chosen = [shell_word(dataset.path), *words], []
-    if job in EMBED and "--recording" not in options:
+    if job in TAKE_EMBEDDER and "--recording" not in options:
         options = {**({"--embedder": dataset.embedder} if dataset.chosen else {}), **options}
     for name, value in options.items():
         chosen += [] if value is None else [name] if value is True else [name, str(value)]

@@ -18,8 +18,7 @@ from steelyard_eval.measures.spread import Gain, Interval
 from steelyard_eval.result.structs import Fact, Message
 
 TOOL = f"steelyard {__version__}"  # the program and its version, as documents and files name it
-BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
-"""The keys of an identity whose values are stored by retriever."""
+STORED_BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
 
 
 def share(configs: Iterable[SearchConfig]) -> list[list[int]]:
@@ -58,7 +57,7 @@ def _flat(parts: Mapping[str, object]) -> dict[str, object]:
     """The same values under distinct names such as ``retrievers.fts.filters`` and ``retrievers.bm25.k1``."""
     flat: dict[str, object] = {}
     for key, value in parts.items():
-        if key in BY_RETRIEVER and isinstance(value, Mapping):
+        if key in STORED_BY_RETRIEVER and isinstance(value, Mapping):
             flat |= {f"retrievers.{name}.{key}": setting for name, setting in value.items()}
         elif key in RETRIEVER_KINDS and isinstance(value, Mapping):
             every = RETRIEVER_KINDS[key].quiet | dict(value)

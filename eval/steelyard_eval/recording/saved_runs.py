@@ -36,8 +36,7 @@ TABLES = (
     "CREATE TABLE states(digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID",
 )
 """A part of the data, and the values by query, are kept by their hash, once for all runs that share them."""
-CONTENTS = {"labels": dict[str, dict[str, int]], "values": dict[str, dict[str, float | None]]}
-"""What the content of a part may be, where it is not a hash by id."""
+PART_TYPES = {"labels": dict[str, dict[str, int]], "values": dict[str, dict[str, float | None]]}
 T = TypeVar("T")
 
 
@@ -114,7 +113,7 @@ def states_of(dataset: Dataset, run: SavedRun) -> dict[str, Any]:
     asked = [("SELECT content FROM states WHERE digest = ?", (digest,)) for digest in run.facts.states.values()]
     known = zip(run.facts.states, _read(dataset, asked), strict=False)
     return {
-        name: _decoded(dataset, rows[0][0], CONTENTS.get(name, dict[str, str])) for name, rows in known if rows
+        name: _decoded(dataset, rows[0][0], PART_TYPES.get(name, dict[str, str])) for name, rows in known if rows
     }
 
 

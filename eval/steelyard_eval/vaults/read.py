@@ -25,8 +25,7 @@ from steelyard_eval.common.configurations import read_configuration
 from steelyard_eval.vaults import vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import Settings, parse_scopes, parse_tier
 
-MOST_LIMITS = 64
-"""Numbers of results whose searchers are kept."""
+MAX_KEPT_SEARCHERS = 64
 PLAIN = Settings()
 Explored = tuple[float, "RankedBy | None"]
 """The share of searches in which another ranking is interleaved, and which one; drawn weights without one."""
@@ -144,7 +143,7 @@ class OpenVault:
         if known is None:
             config = self._by.built(limit, self._embedders)
             known = _searcher(self._seen, config, self._embedders, explore=self._explore)
-            if len(self._searchers) < MOST_LIMITS:
+            if len(self._searchers) < MAX_KEPT_SEARCHERS:
                 self._searchers[limit] = known
         return self._by.follower.follow(known) if self._by.follower else known
 

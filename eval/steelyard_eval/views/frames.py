@@ -164,8 +164,7 @@ class Answered(Tabular):
 
 
 EXIT_CODES = {"pass": 0, "fail": 1, "mismatch": 2, "inconclusive": 0}
-STRICT = 3
-"""The exit code of inconclusive where that counts as a failure."""
+STRICT_EXIT_CODE = 3
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,7 +178,7 @@ class Gating(Answered):
 
     def exit_code(self, strict: bool = False) -> int:
         """0 fine, 1 search got worse, 2 mismatch, 3 inconclusive where that counts as a failure."""
-        return STRICT if strict and self.verdict == "inconclusive" else EXIT_CODES[self.verdict]
+        return STRICT_EXIT_CODE if strict and self.verdict == "inconclusive" else EXIT_CODES[self.verdict]
 
     def to_frame(self) -> Frame:
         """Return a row for each contender: its verdict, the change of nDCG@10, and what the rule saw."""

@@ -10,12 +10,9 @@ from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.structs import Cell, Estimate, QueryRow, Result
 from steelyard_eval.views.sheets import Sheet, sheets, triple
 
-CLIPPED = 160
-"""Characters of a query that are shown beside its rankings."""
+MAX_RANKING_QUERY_CHARS = 160
 MAX_QUERY_CHARS = 60
-"""Characters of a query in the lines above."""
-SHOWN = 3
-"""Contenders whose lost queries are named at once."""
+MAX_LOST_CONTENDERS = 3
 MARKS = {"pass": "✅", "fail": "❌", "inconclusive": "⚠️", "mismatch": "⛔"}
 
 
@@ -24,7 +21,7 @@ def pull_request(result: Result) -> str:
     lost: dict[str, list[dict[str, Cell]]] = {}
     for row in result.table("lost"):
         lost.setdefault(str(row["contender"]), []).append(row)
-    said = [_lost(label, rows) for label, rows in [*lost.items()][:SHOWN]]
+    said = [_lost(label, rows) for label, rows in [*lost.items()][:MAX_LOST_CONTENDERS]]
     for step in result.answer.steps:
         command = f": {markdown_code(shlex.join(step.command))}" if step.command else ""
         said.append(f"- {markdown(say(step))}{command}")
@@ -86,7 +83,7 @@ def _row(query: QueryRow, label: str, before: str) -> str:
     lists = ("<br>".join(f"{rank}. {code(id_)}" for rank, id_ in enumerate(ids, 1)) for ids in ranked)
     moved = f"{query.values[before]:.3f} → {query.values[label]:.3f}"
     cells = (
-        f"{code(query.id)} {code(query.text[:CLIPPED])}",
+        f"{code(query.id)} {code(query.text[:MAX_RANKING_QUERY_CHARS])}",
         moved,
         *(one or heading("nothing") for one in lists),
     )

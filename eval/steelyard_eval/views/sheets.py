@@ -21,14 +21,10 @@ from steelyard_eval.result.sentences import (
 )  # fmt: skip
 from steelyard_eval.result.structs import Cell, Estimate, Fact, Result, Row
 
-MAX_ROWS = 8
-"""Contenders on a report's first screen, beside the baseline and the choice."""
-PLAIN = ("bm25", "vector")
-"""What everybody knows, and a short table of a decision shows."""
-LEVEL = " [95%]"
-"""How headings end above intervals."""
+MAX_SHORT_ROWS = 8
+ALWAYS_SHOWN = ("bm25", "vector")
+LEVEL_IN_HEADING = " [95%]"
 Columns = Mapping[str, Sequence[Cell]]
-"""Cells by the key of their column."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +83,7 @@ def leading(result: Result) -> list[Row]:
     rows = ranked(result)
     kept = {result.provenance.baseline, result.choice.label if result.choice else ""}
     others = [row.label for row in rows if row.label not in kept]
-    kept |= {*others[:1], *PLAIN} if result.decision else {*others[:MAX_ROWS]}
+    kept |= {*others[:1], *ALWAYS_SHOWN} if result.decision else {*others[:MAX_SHORT_ROWS]}
     return [row for row in rows if row.label in kept]
 
 
@@ -211,7 +207,7 @@ def _sheet(
 def _head(name: str, cells: Sequence[Cell], known: Mapping[str, Fact]) -> str:
     """The heading of a column, which speaks of intervals only where there is one."""
     without = all(cell.low is None for cell in cells if isinstance(cell, Estimate))
-    return heading(name, known).removesuffix(LEVEL if without else "")
+    return heading(name, known).removesuffix(LEVEL_IN_HEADING if without else "")
 
 
 def triple(value: Estimate, *, signed: bool = False) -> str:

@@ -30,13 +30,9 @@ from steelyard_eval.notebook.explorer.explored_data import (
 from steelyard_eval.recording.replay import replay
 
 SLIDER_STEPS = 100
-"""Steps from one end of a slider to the other."""
-POINTS = 160
-"""Places at which a curve is drawn."""
-EXTREMES = 6
-"""Queries listed as won, and as lost."""
-BARS = 200
-"""Differences that are drawn, evenly out of all queries."""
+CURVE_POINTS = 160
+LISTED_EXTREMES = 6
+MAX_BARS = 200
 
 
 @dataclass(frozen=True)
@@ -163,7 +159,7 @@ class Exploration:
             return {"at": at, "points": [], "here": None, "best": None}
         mean, value = float(self.values.mean()), self.weights[at]
         here, best = curve.around(value, mean), curve.choose(near=value)
-        places = np.linspace(0.0, self.top, POINTS + 1)
+        places = np.linspace(0.0, self.top, CURVE_POINTS + 1)
         heights = curve.values[np.searchsorted(curve.edges[1:-1], places, side="right")]
         heights[[0, -1]] = curve.ends  # where a weight of 0 ties rows, an end is no part of the piece beside it
         return {
@@ -178,7 +174,7 @@ class Exploration:
         differences = values - base
         mean, gain = mean_interval(values, groups), difference_interval(differences, groups)
         order = np.argsort(differences, kind="stable")
-        evenly = np.unique(np.linspace(0, len(order) - 1, min(len(order), BARS)).astype(np.int64))
+        evenly = np.unique(np.linspace(0, len(order) - 1, min(len(order), MAX_BARS)).astype(np.int64))
         return {
             "strategy": str(self.config.strategy),
             "weights": self.weights,
@@ -195,8 +191,8 @@ class Exploration:
                 for name, inside in self.bench.by_category().items()
             ],
             "differences": differences[order[evenly]].round(4).tolist(),
-            "worst": self._moved(order[:EXTREMES], differences, -1.0),
-            "best": self._moved(order[::-1][:EXTREMES], differences, 1.0),
+            "worst": self._moved(order[:LISTED_EXTREMES], differences, -1.0),
+            "best": self._moved(order[::-1][:LISTED_EXTREMES], differences, 1.0),
         }
 
     def _moved(self, places: Indices, differences: Floats, sign: float) -> list[Record]:

@@ -206,8 +206,7 @@ def adopted(
     return replace(config, provenance=record)
 
 
-TOPS = (1.0, 2.0, 5.0)
-"""The ends of sliders, times powers of ten."""
+SLIDER_TOPS = (1.0, 2.0, 5.0)
 
 
 def weight_names(strategy: Expr) -> list[str]:
@@ -229,12 +228,11 @@ def top_of(weights: Sequence[float]) -> float:
     (1.0, 2.0, 20.0)
     """
     largest = max(weights, default=0.0)
-    return next(top * 10.0**power for power in count() for top in TOPS if top * 10.0**power > largest)
+    return next(top * 10.0**power for power in count() for top in SLIDER_TOPS if top * 10.0**power > largest)
 
 
 SHOWN = 10
-TEXT = 160
-"""Characters of the text of an entry."""
+MAX_TEXT_CHARS = 160
 
 
 def top(
@@ -265,5 +263,5 @@ def top(
 
 def described(id_: str, entries: Mapping[str, Entry], grades: Mapping[str, int]) -> dict[str, object]:
     """An entry as it is listed; one that a foreign list names and the data set lacks has its id for a title."""
-    title, text = (opening(entry), entry.text[:TEXT]) if (entry := entries.get(id_)) else (id_, "")
+    title, text = (opening(entry), entry.text[:MAX_TEXT_CHARS]) if (entry := entries.get(id_)) else (id_, "")
     return {"id": id_, "title": title, "text": text, "grade": grades.get(id_)}

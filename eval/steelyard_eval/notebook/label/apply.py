@@ -121,8 +121,7 @@ WANTED = 20
 DRAWN = 120
 """Queries of a log that are drawn, in order: judging ends where the verdict stands."""
 MAX_LOGGED_QUERIES = 100_000
-RUN = 4
-"""Words in a row that are a copy."""
+COPIED_RUN_WORDS = 4
 SHARE = 0.6
 """Of a query's words in the entry, from which on they are copied, where it has so many as a run."""
 MAX_QUERY_CHARS = 2_000
@@ -211,11 +210,11 @@ def copied(text: str, entry: Entry) -> bool:
     """Whether a query repeats an entry: four words in a row, or most of its words."""
     content = terms(" ".join((entry.title, entry.text)).lower())
     asked = terms(text.lower())
-    runs = {tuple(content[i : i + RUN]) for i in range(len(content) - RUN + 1)}
-    if any(tuple(asked[i : i + RUN]) in runs for i in range(len(asked) - RUN + 1)):
+    runs = {tuple(content[i : i + COPIED_RUN_WORDS]) for i in range(len(content) - COPIED_RUN_WORDS + 1)}
+    if any(tuple(asked[i : i + COPIED_RUN_WORDS]) in runs for i in range(len(asked) - COPIED_RUN_WORDS + 1)):
         return True
     words = set(asked)
-    return len(words) >= RUN and len(words & set(content)) >= SHARE * len(words)
+    return len(words) >= COPIED_RUN_WORDS and len(words & set(content)) >= SHARE * len(words)
 
 
 def refused(text: str, entry: Entry) -> str:

@@ -13,7 +13,7 @@ from steelyard_eval.choose.few_labels import queries_needed
 from steelyard_eval.common.console import cut
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.notebook.label.apply import log_has_more
-from steelyard_eval.notebook.label.judgment_file import MEANING, Pair, agreement
+from steelyard_eval.notebook.label.judgment_file import GRADE_MEANINGS, Pair, agreement
 from steelyard_eval.notebook.label.open import DuelSession
 from steelyard_eval.notebook.label.pool import drawn_queries, fully_labelled
 from steelyard_eval.notebook.label.session import Session
@@ -23,10 +23,8 @@ from steelyard_eval.recording.saved_runs import RunFacts
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Fact, Message, Step
 
-LISTED = 20
-"""Pairs that are listed without being asked."""
-TITLE = 80
-"""Characters of a text that stand for a title."""
+MAX_LISTED_PAIRS = 20
+MAX_TITLE_CHARS = 80
 FIELDS = ("text", "context", "why", "impact", "details")
 Record = dict[str, Any]
 """A part of the document of `judge --json`."""
@@ -39,7 +37,7 @@ def labelling_state(session: Session) -> Record:
     labels, own, new = session.counted()
     record: Record = {
         "judge": session.judge,
-        "meaning": list(MEANING),
+        "meaning": list(GRADE_MEANINGS),
         "given": len(session.given),
         "left": session.left,
         "labels": labels,
@@ -133,9 +131,9 @@ def _to_do(session: Session, record: Record) -> Iterator[Step]:
 def upcoming(session: Session) -> list[Record]:
     """The pairs that are asked next if none is skipped, `LISTED` at most, with their texts."""
     pairs: list[Record] = []
-    for query, entry in islice(session.upcoming(), LISTED):
+    for query, entry in islice(session.upcoming(), MAX_LISTED_PAIRS):
         asked, shown = session.shown((query, entry))
-        title = shown.title or cut(" ".join(shown.text.split()), TITLE)
+        title = shown.title or cut(" ".join(shown.text.split()), MAX_TITLE_CHARS)
         pairs.append({"query": query, "text": asked.text, "entry": entry, "title": title})
     return pairs
 

@@ -6,8 +6,7 @@ from steelyard_eval.notebook.label.desk import Record, card, progress
 from steelyard_eval.notebook.label.judgment_file import GRADES, NOTHING, Pair
 from steelyard_eval.notebook.label.session import Session
 
-SNIPPET = 240
-"""Characters of an entry that stand beside its title."""
+MAX_SNIPPET_CHARS = 240
 STEPS = {"j": 1, "k": -1, "l": 1, "h": -1}
 """Keys that move: j and k among the entries of a query, l and h among queries."""
 
@@ -95,6 +94,6 @@ class Screen:
             text = entry["parts"][0][1] if entry["parts"] else ""
             mark = "" if answer is None else "x" if answer.grade is None else str(answer.grade)
             title, text = " ".join(entry["title"].split()), " ".join(text.split())
-            rows.append({"mark": mark, "title": title or "(no title)", "text": cut(text, SNIPPET)})
+            rows.append({"mark": mark, "title": title or "(no title)", "text": cut(text, MAX_SNIPPET_CHARS)})
         shown = None if self.pair is None else card(self.session, self.pair)
         return {"progress": progress(self.session, state, self.query), "rows": rows, "at": self.at, "card": shown}

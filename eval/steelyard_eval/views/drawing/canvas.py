@@ -104,12 +104,10 @@ def thin_ticks(axes: Axes, most: int = 5, *, integer: bool = False) -> None:
 LINE, GOOD, BAD = "#0b4f8a", "#2f9e77", "#d98200"
 INK, FAINT, SOFT, BAND, PAPER = "#4d4d4d", "#6e6e6e", "#8c8c8c", "#ededed", "#ffffff"
 MARKS = {"filled": ("o", LINE), "hollow": ("o", PAPER), "cross": ("X", BAD), "choice": ("D", LINE)}
-"""How a point looks, and its filling: filled, hollow, a cross, or a diamond for the choice."""
-FOLLOWS = {
+CSS_NAMES = {
     LINE: "accent", GOOD: "good", BAD: "s1", INK: "soft", FAINT: "soft", SOFT: "soft", BAND: "plotband",
     PAPER: "paper", "#e3e3e3": "line", "#1a1a1a": "ink",
 }  # fmt: skip
-"""The colours of the style, and the variables of `report.css` that stand for them."""
 
 
 _DROPPED = re.compile(r"<metadata>.*?</metadata>|<defs>\s*<style.*?</defs>|<!--.*?-->", re.DOTALL)
@@ -161,5 +159,5 @@ def _tag(tag: str, used: frozenset[str]) -> str:
         tag = pattern.sub(replacement, tag)
     tag = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", tag)
     return re.sub(
-        "#[0-9a-f]{6}", lambda match: f"var(--{FOLLOWS[match[0]]})" if match[0] in FOLLOWS else match[0], tag
+        "#[0-9a-f]{6}", lambda match: f"var(--{CSS_NAMES[match[0]]})" if match[0] in CSS_NAMES else match[0], tag
     )

@@ -32,8 +32,7 @@ from steelyard_eval.views.drawing.canvas import (
 
 FAR = 4
 """An estimate this many times further away than the median one lies beyond the axis."""
-WORDS = 2.3
-"""Inches that the words of a row may take."""
+ROW_WORDS_INCHES = 2.3
 _ROW, _APART = 0.3, 0.45
 
 
@@ -104,7 +103,7 @@ def _words(row: Span) -> str:
     """The words that leave room for the whole name: all, the brief ones, else their number."""
     name = inches(visible(row.label))
     wide = ((words, inches(visible(words))) for words in (row.words, row.brief) if words)
-    fits = (words for words, width in wide if width < WORDS and name + width < WIDTH - _APART)
+    fits = (words for words, width in wide if width < ROW_WORDS_INCHES and name + width < WIDTH - _APART)
     return next(fits, row.brief.split(" ")[0] or row.words)
 
 
@@ -140,7 +139,7 @@ def _row(axes: Axes, at: int, row: Span, low: float, high: float) -> None:
     if low <= row.value <= high:
         mark, fill = MARKS[row.look]
         axes.plot([row.value], [at], mark, color=LINE, markerfacecolor=fill)
-    words = fitted(row.words, WORDS).replace(r"\$", "$")
+    words = fitted(row.words, ROW_WORDS_INCHES).replace(r"\$", "$")
     name = fitted(row.label, WIDTH - _APART + 0.1 - inches(words) - (0.2 if row.look == "choice" else 0))
     places: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     places |= {"fontsize": SMALL, "va": "bottom", "annotation_clip": False, "parse_math": False}

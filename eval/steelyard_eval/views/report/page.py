@@ -66,12 +66,9 @@ class Section:
     folded: bool = False
 
 
-OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost"})
-"""Tables that are not folded."""
-FIRST = frozenset({"findings", "gated", "lost"})
-"""Sections that come before every other: what was found, and what was decided."""
-OF_DECISION = frozenset({"leaderboard", "queries", "notices", "gains", "acts"})
-"""Sections of a decision that are not folded."""
+UNFOLDED_TABLES = frozenset({"contenders", "agreement", "findings", "gated", "lost"})
+FIRST_SECTIONS = frozenset({"findings", "gated", "lost"})
+UNFOLDED_OF_DECISION = frozenset({"leaderboard", "queries", "notices", "gains", "acts"})
 TERMS = frozenset({"gate_file"})
 """Tables of one row whose cells are hashes and paths: as terms they need no width."""
 
@@ -128,8 +125,8 @@ def sections(result: Result, sha256: str) -> list[Section]:
     ]
     kept = [section for section in shown if section.blocks]
     if result.decision and result.rows:
-        kept = [replace(section, folded=section.id not in OF_DECISION) for section in kept]
-    kept.sort(key=lambda section: (section.folded, section.id not in FIRST))
+        kept = [replace(section, folded=section.id not in UNFOLDED_OF_DECISION) for section in kept]
+    kept.sort(key=lambda section: (section.folded, section.id not in FIRST_SECTIONS))
     terms = list(dict(_terms(result, kept)).items())
     last = [
         _section("glossary", [TermList(tuple(terms))] if terms else [], folded=True),
@@ -156,7 +153,7 @@ def _table(result: Result, sheet: Sheet) -> Section:
         known = {**facts_of(result), **table.facts}
         note = heading(f"note_{key}", known) if f"note_{key}" in HEADINGS else ""
         blocks.insert(0, FigureBlock(picture(drawn(), heading(f"figure_{key}", known)), note))
-    return Section(key, sheet.title, tuple(blocks), key not in OPEN)
+    return Section(key, sheet.title, tuple(blocks), key not in UNFOLDED_TABLES)
 
 
 def _differences(result: Result) -> Iterator[Block]:
@@ -214,10 +211,8 @@ def _provenance(result: Result, sha256: str) -> Iterator[tuple[str, str]]:
 
 
 SHOWN = 5
-COLUMNS = 6
-"""Contenders beside each other; more would be a wall of numbers."""
-TEXT, HIT, NAME = 240, 110, 60
-"""Characters of a query, an entry, an id."""
+MAX_BESIDE = 6
+MAX_QUERY_CHARS, MAX_NAME_CHARS = 240, 60
 
 
 def widest(result: Result) -> Iterator[Block]:
@@ -226,7 +221,7 @@ def widest(result: Result) -> Iterator[Block]:
         return
     base = result.provenance.baseline
     labels = list((result.decision and two_sides(result)) or [row.label for row in ranked(result)])
-    others = [label for label in labels if label != base][: COLUMNS - (base in labels)]
+    others = [label for label in labels if label != base][: MAX_BESIDE - (base in labels)]
     kept = [label for label in labels if label == base or label in others]
     wide = []
     for query in result.queries:
@@ -247,5 +242,5 @@ def _row(query: QueryRow, labels: Sequence[str]) -> tuple[str, ...]:
     values = [query.values.get(label) for label in labels]
     best = max(value for value in values if value is not None)
     cells = [number(value) + ("*" if value == best else "") for value in values]
-    about = ", ".join(clip(part, NAME) for part in (query.id, query.category) if part)
-    return (f"{clip(query.text or MISSING, TEXT)} ({about})", *cells)
+    about = ", ".join(clip(part, MAX_NAME_CHARS) for part in (query.id, query.category) if part)
+    return (f"{clip(query.text or MISSING, MAX_QUERY_CHARS)} ({about})", *cells)

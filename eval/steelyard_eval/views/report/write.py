@@ -31,9 +31,7 @@ from steelyard_eval.views.report.page import Section, answer_without_badge, badg
 from steelyard_eval.views.sheets import Sheet, sheets
 
 MAX_PAGE_BYTES = 1_000_000
-"""The bytes of a whole page."""
-PLACES, TEXT = 10, 110
-"""Places of a list, and characters of a text, where there is room."""
+MAX_PLACES, MAX_TEXT_CHARS = 10, 110
 FINE = 1000
 """Values, scores and contributions are whole thousandths: of 1, of the best score of the list."""
 MISSING = -1
@@ -55,7 +53,7 @@ def pack(result: Result, room: int) -> Packed:
         return Packed("")
     labels.sort(key=lambda label: (*sides, label).index(label))  # the page shows the first two
     least = min(len(labels), 2)
-    plans = [(many, PLACES, TEXT) for many in range(len(labels), least - 1, -1)]
+    plans = [(many, MAX_PLACES, MAX_TEXT_CHARS) for many in range(len(labels), least - 1, -1)]
     plans += [(least, places, columns) for places, columns in ((10, 70), (10, 40), (5, 70), (5, 40), (3, 40))]
     for count, places, columns in plans:  # from everything to the least that is useful
         data = compact(_data(result, labels[:count], places, columns))
@@ -66,7 +64,7 @@ def pack(result: Result, room: int) -> Packed:
 
 
 def _note(count: int, whole: int, places: int) -> str:
-    fewer, shorter = count < whole, places < PLACES
+    fewer, shorter = count < whole, places < MAX_PLACES
     facts = {"count": count if fewer else None, "total": whole, "places": places if shorter else None}
     return heading("less_room", {**facts, "both": fewer and shorter}) if fewer or shorter else ""
 
@@ -129,8 +127,7 @@ def _shares(lists: Iterator[Sequence[float]], tops: Sequence[float]) -> list[int
 
 _TEMPLATES = "templates"
 BADGES = ("ship", "try", "keep", "pass", "fail", "inconclusive", "mismatch")
-WORDS = {"better": "good", "worse": "bad", "pass": "good", "fail": "bad"}
-"""How verdicts are coloured."""
+COLOURS = {"better": "good", "worse": "bad", "pass": "good", "fail": "bad"}
 _NUMBER = re.compile(r"[-+<\u2013]?[\d.,%]*(\s?\[.*\])?(e[-+]\d+)?")
 
 
@@ -181,7 +178,7 @@ def page(result: Result, parts: Sequence[Section]) -> str:
 def rendered(above: Mapping[str, Any], parts: Sequence[Section], result: Result | None = None) -> str:
     """A page of these sections below a head, with the lists of a result, if there is one."""
     template = _html().get_template("report.html.j2")
-    shared = {"pictured": None, **above, "sections": parts, "policy": policy(), "badges": BADGES, "words": WORDS}
+    shared = {"pictured": None, **above, "sections": parts, "policy": policy(), "badges": BADGES, "words": COLOURS}
     shared |= {"style": _asset("report.css"), "script": _asset("report.js")}
     bare = template.render(packed=Packed(""), **shared)
     if result is None:
