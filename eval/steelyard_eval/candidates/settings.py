@@ -228,14 +228,13 @@ def simplify_config(
     before = means(config)
     for names in filter(None, idle):
         left = config.strategy.without(names)
-        drafts = [] if left is None else [_one_list(left), left] if config.system == "plain" else [left]
+        drafts = [] if left is None else [_as_one_list(left), left] if config.system == "plain" else [left]
         shorter = (config.with_strategy(draft) for draft in drafts)
         config = next((one for one in shorter if np.abs(means(one) - before).max() <= MAX_METRIC_CHANGE), config)
     return config
 
 
-def _one_list(strategy: Expr) -> Expr:
-    """A sum of one list as that list, which orders entries alike."""
+def _as_one_list(strategy: Expr) -> Expr:
     alone = isinstance(strategy, Rrf | WeightedSum) and [*map(type, strategy.children)] == [Signal]
     return strategy.children[0] if alone else strategy
 

@@ -113,11 +113,10 @@ class Choice:
         """What to expect of a candidate on unseen queries."""
         scored, prior = self.scored, gain_prior_over(self.current.config)
         return Expectation(
-            scored, prior, self.seed, lambda row: scored.adjusted(row, self.differences(row)), self._same
+            scored, prior, self.seed, lambda row: scored.adjusted(row, self.differences(row)), self._is_current
         )
 
-    def _same(self, candidate: int) -> bool:
-        """Whether a candidate is what is used today on another scale."""
+    def _is_current(self, candidate: int) -> bool:
         used = self.current.config
         return used is not None and same_sum(used.effective, self.candidates.grid.config(candidate).effective)
 
@@ -181,7 +180,6 @@ class Choice:
         )
 
     def _side(self, label: str, config: SearchConfig | None) -> ContenderScores:
-        """What a configuration, or the lists that are used today, show of the labels."""
         if config is not None:
             run = self.candidates.replayed(config.with_limit(max(config.limit, DEEPEST)))
             judgments = self.candidates.recorded(config).judgments

@@ -255,7 +255,7 @@ def fact_signals_used(config: SearchConfig | None, dataset: Dataset) -> list[str
     On workshop, which has them, the default loses .034 to .161 to soleri, over which it was better on all ten
     public collections (docs/evidence/few-labels.md).
     """
-    used = set() if config is None else SIGNAL_FIELDS.keys() & _counted(config.effective)
+    used = set() if config is None else SIGNAL_FIELDS.keys() & _signals_with_weight(config.effective)
     return [
         name
         for name in sorted(used)
@@ -264,9 +264,8 @@ def fact_signals_used(config: SearchConfig | None, dataset: Dataset) -> list[str
     ]
 
 
-def _counted(strategy: Expr) -> frozenset[str]:
-    """The signals of a strategy but for those that a weight of 0 takes out of every score."""
+def _signals_with_weight(strategy: Expr) -> frozenset[str]:
     silent = [term.expr for term in strategy.own_terms if term.weight == 0]
     children = strategy.children
     signals = strategy.signals.difference(*(child.signals for child in children))
-    return signals.union(*(_counted(child) for child in children if child not in silent))
+    return signals.union(*(_signals_with_weight(child) for child in children if child not in silent))

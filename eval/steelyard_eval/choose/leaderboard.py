@@ -87,7 +87,7 @@ def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]
     words = sum(
         len(set(TokenSettings().analysis.read(entry)[0])) for entry in space.dataset.entries
     )  # each counted once an entry
-    times = _times(choice, places, space) if timed else {}
+    times = _live_latencies(choice, places, space) if timed else {}
     return [
         Cost(count, _keywords(space, place.config, words), _vectors(space, place.config), times.get(place.label))
         if place.config
@@ -96,8 +96,7 @@ def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]
     ]
 
 
-def _times(choice: Choice, places: Sequence[Place], space: Workspace) -> dict[str, Latency]:
-    """Milliseconds of live searches, by label."""
+def _live_latencies(choice: Choice, places: Sequence[Place], space: Workspace) -> dict[str, Latency]:
     took: dict[str, Latency] = {}
     known = [(place.label, place.config) for place in places if place.config is not None]
     for label, config in bar("timing live search")(known):

@@ -114,7 +114,7 @@ def recommend(
     if one and len(queries) < 2:
         raise ConfigError(f"{dataset.called}: tuning needs at least two labelled queries; add some")
     if len(queries) < 2:
-        return _unlabelled(source, size, used.label, config, now, restriction)
+        return _without_labels(source, size, used.label, config, now, restriction)
     if one is None:
         tried = starts(source, queries, size, used.label, config)
     else:
@@ -149,7 +149,7 @@ def _default(source: Source) -> str:
     )
 
 
-def _unlabelled(
+def _without_labels(
     source: Source,
     limit: int,
     label: str,
@@ -157,7 +157,6 @@ def _unlabelled(
     now: Callable[[], float],
     restriction: Restriction,
 ) -> Recommendation:
-    """What public collections showed, and how far presets and one strategy of each family agree."""
     dataset, tables, notices = source.dataset, [], list[Message]()
     advice = advise(label, config, limit, source.model, dataset.sha256, facts=fact_signals_used(config, dataset))
     restriction.unlabelled(advice.attempt)

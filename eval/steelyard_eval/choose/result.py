@@ -59,7 +59,7 @@ def result_of(decided: Decided, places: Sequence[Place], timed: bool = False) ->
     config = choice.current.config
     used = free_weights(choice, config) if choice.only and config and decided.picked else None
     curve = free_weights(choice, decided.picked).table(used) if decided.picked else []
-    told, age = buried(_ages(decided))
+    told, age = buried(_age_effects(decided))
     result = Result(
         "recommend",
         answer,
@@ -197,7 +197,7 @@ def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> I
     yield from model_notice(decided)
     yield from (Message("plain_text", {"text": text}) for text in dataset.notices)
     yield from choice.current.notices
-    yield from _scales(decided)
+    yield from _scale_notices(decided)
     yield from (
         Message("plain_text", {"text": text})
         for text in sampling_notice(dataset.sampled, dataset.pool, dataset.provenance)
@@ -216,8 +216,7 @@ def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> I
         yield judged_twice(dataset)
 
 
-def _ages(decided: Decided) -> Iterator[AgeEffect]:
-    """What age does to the lists of what is used today, and of the choice."""
+def _age_effects(decided: Decided) -> Iterator[AgeEffect]:
     choice = decided.choice
     for label, config in ((choice.current.label, choice.current.config), ("the choice", decided.picked)):
         if config is not None:
@@ -225,8 +224,7 @@ def _ages(decided: Decided) -> Iterator[AgeEffect]:
             yield AgeEffect.of(label, run.ranked, table, config, choice.source.dataset)
 
 
-def _scales(decided: Decided) -> Iterator[Message]:
-    """What the scales of a sum do to what is used, and to what was chosen, whose scale labels chose."""
+def _scale_notices(decided: Decided) -> Iterator[Message]:
     choice, picked = decided.choice, decided.picked
     used, recorded = choice.current.given, choice.candidates.recorded
     if isinstance(used, Contender):

@@ -52,7 +52,7 @@ def import_(
     steelyard import mine
     """
     if list_:
-        _list()
+        _list_kinds()
         return
     if source is None or (out is None and not (Path(source) / "dataset.json").is_file()):
         raise click.UsageError(
@@ -93,8 +93,7 @@ def _tell(done: Import) -> None:
     put(done.to_json(), text)
 
 
-def _list() -> None:
-    """The kinds with what they read and where their programs keep it."""
+def _list_kinds() -> None:
     rows: list[dict[str, Any]] = [
         {"kind": kind.name, "reads": kind.about, "places": [str(path) for path in kind.homes(os.environ)]}
         for kind in extension("importers").importers().values()

@@ -83,14 +83,13 @@ def write_queries(data: Dataset, seed: int) -> None:
     texts = logged_queries(data, seed)
     try:
         if not texts:
-            _type(data, seed, texts)
+            _add_typed(data, seed, texts)
     finally:
         if texts:
             note(f"{save_queries(data, texts)} queries are in {data.path / QUERIES}")
 
 
-def _type(data: Dataset, seed: int, texts: list[str]) -> None:
-    """Add what is typed to `texts`."""
+def _add_typed(data: Dataset, seed: int, texts: list[str]) -> None:
     click.echo(
         f"{data.called} has no queries. Write {WANTED} as you would ask; an empty line shows another entry, "
         "u takes the last query back, q ends. The entry is a reminder of what there is: do not use its words.",

@@ -55,7 +55,7 @@ def saved(session: Session, record: Record) -> Iterator[str]:
     """Where the judgments are, how to change one, and how the data set gets the labels."""
     own = record["own_labels"]
     others = f" and the {record['labels'] - own} that were there" if record["labels"] > own else ""
-    labels = f"your {counted(own, 'label')}{others}{_unlabelled(session)}"
+    labels = f"your {counted(own, 'label')}{others}{_why_no_labels(session)}"
     yield wrapped(f"saved in {record['qrels']}: {labels}")
     yield wrapped(f"to change an answer: u while judging, or edit its line in {record['file']}")
     if marked := session.unanswerable:
@@ -70,8 +70,7 @@ def _to_use(session: Session, found: Record, what: str) -> Iterator[str]:
         yield step_text(what if found["new_labels"] else f"to complete {MANIFEST}", f"{resume_command()} --apply")
 
 
-def _unlabelled(session: Session) -> str:
-    """How many answers are no labels, and why."""
+def _why_no_labels(session: Session) -> str:
     without = sum(one.grade is None for one in session.given.values())
     none = f"; {counted(without, 'answer has', 'answers have')} no grade" if without else ""
     waiting = len(session.waiting)
@@ -105,10 +104,10 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
     told = f"no label changed: {file} has your {counted(own, 'label')} already"
     if done.added or done.changed:
         kinds = {"added": done.added, "changed": done.changed}
-        told = f"labels: {', '.join(f'{len(pairs)} {what}{_named(pairs)}' for what, pairs in kinds.items())}"
+        told = f"labels: {', '.join(f'{len(pairs)} {what}{_bracketed(pairs)}' for what, pairs in kinds.items())}"
     elif not own:
         told = "none of your answers is a label yet"
-    yield wrapped(f"{told}{_unlabelled(session)}")
+    yield wrapped(f"{told}{_why_no_labels(session)}")
     if session.waiting or not own:
         yield step_text("go on judging", resume_command())
     if not own:
@@ -127,8 +126,7 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         yield step_text("to undo", done.undo)
 
 
-def _named(pairs: Sequence[Pair]) -> str:
-    """Pairs in brackets, where they are few."""
+def _bracketed(pairs: Sequence[Pair]) -> str:
     return f" ({', '.join(map(' '.join, pairs))})" if 0 < len(pairs) <= MAX_NAMED_LABELS else ""
 
 
@@ -156,7 +154,7 @@ def screen(shown: Record, height: int, message: str = "", *, full: bool = False)
     head = [wrapped(shown["progress"]), *wrapped(card["query"], INDENT).splitlines()[:3], ""]
     foot = ["", *KEYS, *([wrapped(message)] if message else [])]
     room = height - 1 - sum(len(line.splitlines()) or 1 for line in (*head, *foot))
-    entry = [_row(rows[at], at, "> "), *_entry(card)]
+    entry = [_row(rows[at], at, "> "), *_folded_entry(card)]
     if full:
         return "\n".join([*head, *entry, *foot])
     size = 2 if room - 2 * len(rows) >= MIN_ENTRY_LINES else 1
@@ -186,8 +184,7 @@ def _row(row: Record, at: int, lead: str) -> str:
     return cut(visible(f"{lead}{row['mark'] or '-'} {at + 1:2}  {row['title']}"), width())
 
 
-def _entry(card: Record) -> list[str]:
-    """All that an entry says but its title, folded."""
+def _folded_entry(card: Record) -> list[str]:
     texts = [*card["parts"], ("", card["facts"])]
     return [
         line

@@ -145,7 +145,6 @@ class _Main(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by what they are for."""
         for title, commands in COMMAND_GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(str(one.name), one.get_short_help_str(100)) for one in commands], 12)

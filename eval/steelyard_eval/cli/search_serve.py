@@ -208,11 +208,10 @@ def serve(
         log,
     )
     writer = None if log is None else serving.ServerLog(log, time.time)
-    serving.run(served, face, writer, client, http, _told)
+    serving.run(served, face, writer, client, http, _say_address)
 
 
-def _told(address: str, token: str, new: bool) -> None:
-    """Say where the server is, and its token where nobody knows it yet."""
+def _say_address(address: str, token: str, new: bool) -> None:
     if wants_json():
         put({"address": address, "token": token}, "")
         return

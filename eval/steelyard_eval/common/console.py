@@ -99,10 +99,10 @@ def grid(
     printed = []
     for page, sizes in pages:
         aligned = [right[column] for column in page]
-        lines = [with_colours(line) for line in _lines([heads[column] for column in page], sizes, aligned)]
+        lines = [with_colours(line) for line in _row_lines([heads[column] for column in page], sizes, aligned)]
         lines.append("  ".join("-" * size for size in sizes))
         for row in cells:
-            lines += _lines([row[column] for column in page], sizes, aligned, coloured)
+            lines += _row_lines([row[column] for column in page], sizes, aligned, coloured)
         printed.append("\n".join(lines))
     return "\n\n".join(printed)
 
@@ -198,10 +198,9 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + GAP * (len(widths) - 1)
 
 
-def _lines(
+def _row_lines(
     cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], words: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """One row of a table as the lines it takes; cells that have a word are coloured by it."""
     folded = [fold(cell, width) for cell, width in zip(cells, widths, strict=True)]
     for line in range(max(map(len, folded))):
         parts = []

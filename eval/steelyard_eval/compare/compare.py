@@ -148,7 +148,7 @@ def compare(
         said = Answer(key, facts, steps=[step])
         notices = list(merged(result.notices))
         return Answered(replace(result, answer=said, notices=notices, tables=[agreed, *result.tables]))
-    result = _measured(result, dataset, made, queries, values, seed)
+    result = _with_measures(result, dataset, made, queries, values, seed)
     used, model = baseline is not None or base == today, source.model
     said = answer(
         result.rows, base, result.metric, dataset, words, searched, used=used, queries=len(queries), model=model
@@ -156,10 +156,9 @@ def compare(
     return Answered(replace(result, answer=said), values)
 
 
-def _measured(
+def _with_measures(
     result: Result, dataset: Dataset, made: Sequence[Made], queries: Sequence[Query], values: Values, seed: int
 ) -> Result:
-    """The result with means, tests, values by query, and what so few queries and labels can hide."""
     base, metric, model = result.provenance.baseline, result.metric, result.provenance.model
     units = unit_numbers(queries).tolist()
     primary = {label: of[metric] for label, of in values.items()}

@@ -154,7 +154,6 @@ def usable(space: Workspace, row: Contender) -> tuple[Contender, list[Message]]:
 
 
 def _check_model(space: Workspace, row: Contender) -> None:
-    """ConfigError where weights were tuned with vectors of another model than those that are searched."""
     models = {settings.model for settings in row.config.retrievers.values() if settings.model}
     if not (others := sorted(models - {space.model})):
         return

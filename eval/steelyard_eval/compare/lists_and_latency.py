@@ -164,7 +164,6 @@ class Runner:
         return [made[contender.label] for contender in named]
 
     def _replayed(self, row: Contender, table: SignalTable, others: SignalTable | None) -> Made:
-        """The lists of a configuration, as they are without floors too, and for `others` that nothing answers."""
         config, run = row.config, replay(table, row.config)
         progress = layered_progress(config.effective, run.table)
         unfloored = None

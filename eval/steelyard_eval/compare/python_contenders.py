@@ -112,7 +112,6 @@ def _short(filters: Mapping[str, Mapping[str, Any]] | None) -> dict[str, object]
 def _transformed(
     transformer: Transformer, label: str, queries: Sequence[Query], limit: int, entries: Sequence[Entry]
 ) -> AnsweredLists:
-    """Ask a transformer of PyTerrier, or a pipeline: a table of queries in, a table of results out."""
     texts = [query for query in queries if not is_open(query.text)]
     topics = as_frame([{"qid": query.id, "query": query.text} for query in texts])
     if any(query.filters for query in queries):  # as text, because pipelines compare cells

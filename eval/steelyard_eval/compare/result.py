@@ -56,15 +56,14 @@ def silences(dataset: Dataset, made: Sequence[Made]) -> list[Table]:
     for one in made:
         curve = _curve(one.unfloored, words, dataset) if one.unfloored else []
         points += [[one.label, *point] for point in curve]
-        rows.append(_silence(one, words, curve))
+        rows.append(_silence_row(one, words, curve))
     return [Table("silence", SHOWN, rows), *([Table("floors", FLOORS, points)] if points else [])]
 
 
-def _silence(one: Made, words: Mapping[str, int], curve: Sequence[Sequence[float]]) -> list[Cell]:
-    """What it shows, what its floor saves and loses, and what it shows where nothing fits."""
+def _silence_row(one: Made, words: Mapping[str, int], curve: Sequence[Sequence[float]]) -> list[Cell]:
     config = one.contender.config if isinstance(one.contender, Contender) else None
     floors = [str(stage) for stage in config.finish if isinstance(stage, Floor)] if config else []
-    asked, total = len(one.ranked.queries), int(_words(one.ranked, words).sum())
+    asked, total = len(one.ranked.queries), int(_words_by_place(one.ranked, words).sum())
     cells: list[Cell] = [
         one.label, ", ".join(floors) or None, asked - one.empty, one.empty, total / max(asked, 1)
     ]  # fmt: skip
@@ -79,8 +78,7 @@ def _silence(one: Made, words: Mapping[str, int], curve: Sequence[Sequence[float
     return [*cells, answered, asked, Estimate(answered / max(asked, 1), *exact_interval(answered, asked))]
 
 
-def _words(lists: Ranked, words: Mapping[str, int]) -> Floats:
-    """float64[R]: the words of each place."""
+def _words_by_place(lists: Ranked, words: Mapping[str, int]) -> Floats:
     return np.array([words.get(lists.entries[entry], 0) for entry in lists.entry.tolist()], dtype=np.float64)
 
 
@@ -89,7 +87,7 @@ def _curve(whole: BeforeThreshold, words: Mapping[str, int], dataset: Dataset) -
 
     What it loses is the mean over lists of the share of their relevant entries.
     """
-    lists, sizes = whole.ranked, _words(whole.ranked, words)
+    lists, sizes = whole.ranked, _words_by_place(whole.ranked, words)
     if not len(sizes):
         return []
     floors = np.unique([whole.least, *np.quantile(whole.score, np.linspace(0, 1, CURVE_FLOORS))])

@@ -149,7 +149,7 @@ def weightless(label: str, config: SearchConfig, table: SignalTable) -> Iterator
     masked = table.at_depth(config.depths)
     for node in _sums(config.effective):
         rows = node.members(masked, node.everywhere(masked))
-        for expr in _terms(node, masked) if node.normalize == "max" else ():
+        for expr in _weighed_terms(node, masked) if node.normalize == "max" else ():
             column, present = nested(expr, masked, rows)
             found = count_rows(masked, present) > 0
             none = found & (per_query(masked, present, np.maximum, column.values, 0.0) <= 0)
@@ -165,10 +165,10 @@ def _unlike(row: Contender, table: SignalTable, dataset: Dataset, measure: Measu
     if not raw:
         return
     reached = [f"{name} up to {most:.3g}" for name, most in next(iter(raw.values())).items()]
-    cases = {intent: _scaled(case, raw) for intent, case in config.by_intent.items()}
-    scaled = replace(config, strategy=_scaled(config.strategy, raw), by_intent=cases)
-    after = _valued(table, dataset.qrels, measure, scaled)
-    before = None if after is None else _valued(table, dataset.qrels, measure, config)
+    cases = {intent: _with_minmax(case, raw) for intent, case in config.by_intent.items()}
+    scaled = replace(config, strategy=_with_minmax(config.strategy, raw), by_intent=cases)
+    after = _mean_if_labelled(table, dataset.qrels, measure, scaled)
+    before = None if after is None else _mean_if_labelled(table, dataset.qrels, measure, config)
     label = row.label if before is None else f"{row.label} {before:.3f} -> {after:.3f}"
     told: dict[str, Fact] = {"unmeasured": True} if before is None else {"metric": str(measure)}
     yield Message("apart", {"labels": [label], "reached": reached, **told})
@@ -181,15 +181,13 @@ def _sums(expr: Expr) -> Iterator[NormalizedSum]:
         yield from _sums(child)
 
 
-def _scaled(expr: Expr, raw: dict[NormalizedSum, dict[str, float]]) -> Expr:
-    """The same strategy with minmax in the sums that are raw."""
+def _with_minmax(expr: Expr, raw: dict[NormalizedSum, dict[str, float]]) -> Expr:
     if isinstance(expr, NormalizedSum) and expr in raw:
         return replace(expr, normalize="minmax")
-    return expr.with_children([_scaled(child, raw) for child in expr.children])
+    return expr.with_children([_with_minmax(child, raw) for child in expr.children])
 
 
-def _terms(node: NormalizedSum, table: SignalTable) -> Iterator[Expr]:
-    """The terms that have a weight, and signals that are in the table."""
+def _weighed_terms(node: NormalizedSum, table: SignalTable) -> Iterator[Expr]:
     weighed = [term.expr for term in node.terms if term.weight]
     yield from (expr for expr in weighed if expr.signals & FETCHED <= table.columns.keys())
 
@@ -198,7 +196,7 @@ def _apart(node: NormalizedSum, table: SignalTable) -> dict[str, float]:
     """The largest score of each signal of a raw sum; empty where they are alike, or all in 0..1 by formula."""
     rows = node.members(table, node.everywhere(table))
     reach: dict[str, float] = {}
-    for expr in _terms(node, table) if node.normalize == "none" else ():
+    for expr in _weighed_terms(node, table) if node.normalize == "none" else ():
         if isinstance(expr, Signal):
             column, present = nested(expr, table, rows)
             reach[str(expr)] = float(np.abs(column.values[present]).max(initial=0.0))
@@ -207,10 +205,9 @@ def _apart(node: NormalizedSum, table: SignalTable) -> dict[str, float]:
     return reach if unbounded and known and max(known) > MAX_SCALE_RATIO * min(known) else {}
 
 
-def _valued(
+def _mean_if_labelled(
     table: SignalTable, qrels: Mapping[str, Mapping[str, int]], measure: Measure, config: SearchConfig
 ) -> float | None:
-    """The mean of a configuration; None where not every query has labels."""
     if not all(qrels.get(query) for query in table.queries):
         return None
     (values,) = evaluate_lists(replay(table, config).ranked, qrels, [measure]).values()

@@ -74,14 +74,13 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
         query_vectors=vectors.queries,
         feedback=reader.folder / feedback if feedback else None,
         notices=tuple(notes),
-        sha256=_hash({name: reader.contents[name] for name in named}),
-        vectors_sha256=_hash(vectors.digests) if vectors.digests else "",
+        sha256=_hash_of_files({name: reader.contents[name] for name in named}),
+        vectors_sha256=_hash_of_files(vectors.digests) if vectors.digests else "",
     )
     return Report((), dataset.notices, dataset)
 
 
-def _hash(digests: Mapping[str, str | None]) -> str:
-    """One hash over files, by their names and hashes."""
+def _hash_of_files(digests: Mapping[str, str | None]) -> str:
     lines = sorted(f"{name} {digest}\n" for name, digest in digests.items())
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 

@@ -179,7 +179,6 @@ class Dataset(Manifest):
 
     @property
     def _without_queries(self) -> str:
-        """What to do where there are none."""
         if self.in_memory:
             return "give it some"
         return f'{self._judge} helps to write the first (lines of queries.jsonl: {{"id": "q1", "text": "..."}})'

@@ -151,7 +151,7 @@ def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
         remedy = 'Write it as "{title} said: {text}"'
         reader.fault(FILE, 0, "text_for_embedding", quote(recipe), rule, remedy)
     if sealed:
-        _check_files(reader, record.get("files"))
+        _check_hashes(reader, record.get("files"))
     return Manifest(
         recipe=recipe,
         embedder=_embedder(reader, record.get("embedder")),
@@ -240,8 +240,7 @@ def accept(folder: Path, faults: Sequence[Fault]) -> dict[str, str | None]:
     return digests
 
 
-def _check_files(reader: FolderReader, files: object) -> None:
-    """Compare the hashes in dataset.json with those of the files."""
+def _check_hashes(reader: FolderReader, files: object) -> None:
     if files is not None and not isinstance(files, dict):
         rule = "must be an object of file names and SHA-256 hashes"
         reader.fault(FILE, 0, "files", quote(files), rule, 'Write it as {"qrels.txt": "..."}')

@@ -128,7 +128,6 @@ class _Case:
     scope: Collection[str]
 
     def record(self, entry: str | None) -> document.ExplanationDocument:
-        """The document."""
         dataset, query = self.space.dataset, self.query
         views = list(zip(["before", "after"] if len(self.views) == 2 else ["only"], self.views, strict=True))
         return {
@@ -192,7 +191,6 @@ class _Case:
         return view.place(id_, self.query, self.entries.get(id_), id_ in self.scope)
 
     def _changes(self, before: ListView, after: ListView) -> list[document.ChangeRecord]:
-        """What moved; what entered or left with its place in the other view."""
         changes, sides = moves(before, after, self._about), {"entered": before, "left": after}
         for change in changes:
             if side := sides.get(change["kind"]):

@@ -43,11 +43,11 @@ def moves(before: ListView, after: ListView, about: Callable[[str], ExplainedEnt
         move["standing"] = {"before": sum(first.values()), "after": sum(second.values())}
         names = sorted({*first, *second})
         move["changes"] = {name: second.get(name, 0.0) - first.get(name, 0.0) for name in names}
-        sign = (_places(move) > 0) - (_places(move) < 0)
-        move["by"] = _most({name: sign * change for name, change in move["changes"].items()}, ROUNDING)
+        sign = (_places_up(move) > 0) - (_places_up(move) < 0)
+        move["by"] = _largest({name: sign * change for name, change in move["changes"].items()}, ROUNDING)
     for move in records:
         if move["id"] in after.listed and move["id"] not in before.ranked:
-            move["by"] = _most(_parts(after, move["id"]), 0.0)
+            move["by"] = _largest(_parts(after, move["id"]), 0.0)
     return records
 
 
@@ -66,8 +66,7 @@ def _move(entry: ExplainedEntry, before: ListView, after: ListView) -> ChangeRec
     }
 
 
-def _places(move: ChangeRecord) -> int:
-    """How many places an entry that has both went up."""
+def _places_up(move: ChangeRecord) -> int:
     return (move["before"] or 0) - (move["after"] or 0)
 
 
@@ -75,11 +74,10 @@ def _turned(one: ChangeRecord, other: ChangeRecord) -> bool:
     """Whether one passed the other if it went up, or the other passed it if it went down."""
     then = (one["before"] or 0) - (other["before"] or 0)
     now = (other["after"] or 0) - (one["after"] or 0)
-    return _places(one) * then > 0 and _places(one) * now > 0
+    return _places_up(one) * then > 0 and _places_up(one) * now > 0
 
 
-def _most(parts: Mapping[str, float], least: float) -> str | None:
-    """The signal with the most; None where none has more than the least."""
+def _largest(parts: Mapping[str, float], least: float) -> str | None:
     return max((name for name in parts if parts[name] > least), key=lambda name: (parts[name], name), default=None)
 
 

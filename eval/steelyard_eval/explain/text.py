@@ -80,7 +80,6 @@ def _query(record: document.ExplanationDocument) -> TextBlock:
 
 
 def _listed(about: document.ExplainedView, query: Mapping[str, Any]) -> TextBlock:
-    """The list: rank, entry, grade, score, what each signal adds to it, factor, title."""
     lines, entries = _about(about, query), about["entries"][: (about["limit"] or USUAL_LIMIT)]
     if not entries:
         return TextBlock([*lines, "nothing was returned"])
@@ -148,7 +147,6 @@ def _name(about: document.ExplainedView) -> str:
 
 
 def _about(about: document.ExplainedView, query: Mapping[str, Any]) -> list[str]:
-    """What answered, how well, how deep it searched, and what the system made of the query."""
     values = FACT_GAP.join(f"{metric} {value:.4f}" for metric, value in (about["metrics"] or {}).items())
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
     extent = f"{len(about['entries'])} listed of {about['ranked']} entries that have a score"
@@ -181,7 +179,6 @@ def _unasked(about: document.ExplainedView) -> list[str]:
 
 
 def _missing(about: document.ExplainedView) -> Iterator[TextBlock]:
-    """The relevant entries that are not in the list."""
     if not (missing := about["missing"]):
         return
     first = missing[:MAX_SHOWN_MISSING]
@@ -202,7 +199,6 @@ def _not_read(about: document.ExplainedView, places: Sequence[document.PlaceReco
 
 
 def _changes(changes: Sequence[document.ChangeRecord], most: int) -> TextBlock:
-    """What moved, relevant entries first."""
     relevant = [c for c in changes if (c["grade"] or 0) >= 1 and c["kind"] != "stayed"]
     rows = [
         (_whole(c["before"]), _whole(c["after"]), c["id"], _whole(c["grade"]), _cause(c))

@@ -122,7 +122,6 @@ def _aligned(gate: setup.Gate) -> setup.Gate:
 
 
 def _kept(baseline: Baseline, ref: ContenderRef) -> BaselineContender:
-    """What the baseline keeps of a contender; ConfigError where it keeps nothing."""
     if kept := baseline.find(ref.label):
         return kept
     labels = [other.label for other in baseline.contenders]

@@ -165,7 +165,7 @@ def _replayed(gate: Gate, named: Sequence[tuple[ContenderRef, NamedConfig]]) -> 
                 values=measure(gate, near.ranked, far.ranked),
                 broken=broken(gate, lists),
                 notices=built[i][1],
-                answered=_answered(gate, scored(replay(silent, config)) if silent else []),
+                answered=_falsely_answered(gate, scored(replay(silent, config)) if silent else []),
                 lost=losses(replay(table, bare).ranked, near.ranked, qrels) if floored else None,
             )
 
@@ -184,12 +184,11 @@ def _listed(gate: Gate, ref: ContenderRef, one: ListContender) -> ContenderLists
         values=measure(gate, near, far),
         broken=broken(gate, lists),
         notices=found.notices,
-        answered=_answered(gate, none),
+        answered=_falsely_answered(gate, none),
     )
 
 
-def _answered(gate: Gate, lists: Lists) -> tuple[str, ...]:
-    """The queries that nothing answers for which anything is shown."""
+def _falsely_answered(gate: Gate, lists: Lists) -> tuple[str, ...]:
     return tuple(query.id for query, ranking in zip(gate.unanswerable, lists, strict=False) if ranking)
 
 

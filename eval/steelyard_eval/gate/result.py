@@ -88,7 +88,7 @@ def mismatched(gate: Gate) -> Result:
         provenance=_provenance(gate, ""),
         findings=[*changed, *digests],
         notices=[Message("plain_text", {"text": text}) for text in gate.dataset.notices],
-        tables=[_baseline(gate)],
+        tables=[_baseline_table(gate)],
     )
 
 
@@ -115,7 +115,6 @@ def _was(one: BaselineComparison) -> str:
 
 
 def _rows(one: BaselineComparison, before: str) -> Iterator[Row]:
-    """A contender now, in the baseline, and in the anchor where that is an older one."""
     now, kept, config = one.now, one.baseline, one.now.config
     yield Row(
         label=now.label,
@@ -181,7 +180,7 @@ def _tables(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Tabl
     for key, (columns, rows_of) in made.items():
         if rows := [[one.now.label, *row] for one in compared for row in rows_of(one)]:
             yield Table(key, columns, rows)
-    yield _baseline(gate)
+    yield _baseline_table(gate)
 
 
 def _lost(one: BaselineComparison) -> Iterator[list[Cell]]:
@@ -215,8 +214,7 @@ def _checked(one: BaselineComparison) -> Iterator[list[Cell]]:
     yield ["identity" if one.identical else "quality", *counts, *rates]
 
 
-def _baseline(gate: Gate) -> Table:
-    """The file that was gated against."""
+def _baseline_table(gate: Gate) -> Table:
     old = gate.needed()
     facts = {"file": str(gate.path), "date": old.date, "reason": old.reason, "tool": old.tool}
     facts |= asdict(old.hashes)
@@ -224,7 +222,6 @@ def _baseline(gate: Gate) -> Table:
 
 
 def _queries(gate: Gate, compared: Sequence[BaselineComparison], labels: Mapping[str, str]) -> list[QueryRow]:
-    """Every query with nDCG@10 of both sides, and with both lists where it lost most."""
     values = {one.now.label: one.now.values.ndcg.tolist() for one in compared}
     values |= {labels[one.now.label]: one.baseline.values.ndcg.tolist() for one in compared}
     lists: dict[int, dict[str, Listed]] = {}
@@ -248,7 +245,6 @@ def _what_changed(gate: Gate, name: str) -> dict[str, Fact]:
 
 
 def _steps(gate: Gate, verdict: str, compared: Sequence[BaselineComparison]) -> Iterator[Step]:
-    """What to do now: look at what lost most, label more, accept it, or write a baseline on this platform."""
     if verdict == "fail":
         lost = ((one, at) for one in compared if one.verdict == verdict for at in one.worst()[:1])
         steps = (_explaining(one, at) for one, at in lost)

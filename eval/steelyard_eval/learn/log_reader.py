@@ -100,15 +100,13 @@ def read_log(path: str | Path | HeldLog, known: DatasetIndex, now: float) -> Log
         if line.hits:
             client = searchers.client_of(line)
             clients[client if client in clients or len(clients) < searchers.MOST_CLIENTS else searchers.LATER] += 1
-    reading = _Reading(known, now, clients)
+    reading = _ReadingState(known, now, clients)
     for number, raw in lines_of(path):
         reading.take(raw, number)
     return reading.finish()
 
 
-class _Reading:
-    """The state of one reading."""
-
+class _ReadingState:
     def __init__(self, known: DatasetIndex, now: float, clients: Counter[int]) -> None:
         self.known = known
         self.clients = clients
@@ -139,7 +137,6 @@ class _Reading:
         return queries, searchers.FOLDS, 2, len(known.entries) + 1, PLACES
 
     def take(self, raw: bytes, number: int) -> None:
-        """One line."""
         self.census.lines += 1
         try:
             line = decode(raw)
@@ -162,7 +159,6 @@ class _Reading:
                 self._emit(gone)
 
     def finish(self) -> Log:
-        """Everything that still waits, and the result."""
         self._emit(self.waiting.rest())
         self._count()
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -181,7 +177,6 @@ class _Reading:
         )
 
     def _fault(self, line: LogLine) -> str:
-        """The rule that an impression breaks; empty for none."""
         time = line.seconds
         if time is None:
             return "has no timestamp"

@@ -196,7 +196,6 @@ def _decision(decision: LogDecision) -> Decision:
 
 
 def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> Iterator[Message]:
-    """What the log is, and how it was read."""
     case, census = decision.case, decision.case.log.census
     shows = sums(case.cells.query, case.cells.shown)
     worth = float(shows.sum() ** 2 / max(float((shows**2).sum()), 1e-12))

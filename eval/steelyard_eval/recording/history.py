@@ -67,7 +67,7 @@ class Runs(Tabular):
             what: changed_ids(states[0].get(part, {}), states[1].get(part, {}), named=MAX_NAMED_IDS) or "changed"
             for part, what in PARTS.items()
             if one.facts.states.get(part) != other.facts.states.get(part)
-        } | dict(_of_search(one, other))
+        } | dict(_search_changes(one, other))
         return {
             "before": before, "after": after, "sentence": sentence, "difference": difference, "changes": changes
         }  # fmt: skip
@@ -133,8 +133,7 @@ def changes_since_last_run(dataset: Dataset) -> list[str]:
     return []
 
 
-def _of_search(one: SavedRun, other: SavedRun) -> Iterator[tuple[str, str]]:
-    """What differs between the searches that two runs are about, and between the tools that ran."""
+def _search_changes(one: SavedRun, other: SavedRun) -> Iterator[tuple[str, str]]:
     for name, what in SEARCH.items():
         old, new = (str((run.facts.own and getattr(run.facts.own, name)) or "-") for run in (one, other))
         if old != new:

@@ -155,7 +155,7 @@ def writing(dataset: Dataset, more: int | None = None, purpose: str = "") -> lis
         accept = Step(told.key, told.facts, words_of("check", dataset, options={"--accept": True}))
         steps = [accept, Step("label_them", {}, told.command)]
     # what embeds new queries as the recorded ones were, where that is not here
-    return [*steps, *(step for kind in _kinds(dataset) for step in _installing("install", kind))]
+    return [*steps, *(step for kind in _kinds_recorded(dataset) for step in _installing("install", kind))]
 
 
 def queries_are_fixed(dataset: Dataset) -> bool:
@@ -167,15 +167,14 @@ def vectors_step(dataset: Dataset) -> dict[str, Fact]:
     """What to do with the recorded vectors of queries where there are new ones; nothing without any."""
     if dataset.in_memory or not (models := sorted(dataset.query_vectors)):
         return {}
-    options = [f"--embedder {kind}" for kind in _kinds(dataset)]
+    options = [f"--embedder {kind}" for kind in _kinds_recorded(dataset)]
     return {
         "vectors": [f"queries.{visible(model)}.f16.npy" for model in models],
         "embedders": options or ["--embedder KIND"],
     }
 
 
-def _kinds(dataset: Dataset) -> list[str]:
-    """The embedders of the recorded vectors of queries, as far as they have a name."""
+def _kinds_recorded(dataset: Dataset) -> list[str]:
     return [] if dataset.in_memory else sorted({*map(indexing_kind, dataset.query_vectors)} - {""})
 
 
@@ -189,8 +188,7 @@ def round_up(more: int) -> int:
     return max(step, round(more / step) * step)
 
 
-def _unusual(config: SearchConfig) -> dict[str, int | None]:
-    """The depths of retrievers whose list the strategy uses, where the system has another one."""
+def _unusual_depths(config: SearchConfig) -> dict[str, int | None]:
     usual, used = find_system(config.name).config(config.limit).depths, config.effective.signals
     return {
         name: depth for name, depth in config.depths.items() if name in used and depth != usual.get(name, depth)
@@ -199,7 +197,7 @@ def _unusual(config: SearchConfig) -> dict[str, int | None]:
 
 def describe_config(config: SearchConfig) -> str:
     """A configuration as one would write it: a system, its changed parameters, the strategy, unusual depths."""
-    deep = sorted({depth for depth in _unusual(config).values() if depth})
+    deep = sorted({depth for depth in _unusual_depths(config).values() if depth})
     depths = f" at depth {', '.join(map(str, deep))}" if deep else ""
     system, _, parameters = written_name(config).rstrip("]").partition("[")
     moved = f" with {parameters}" if parameters else ""
@@ -214,7 +212,7 @@ def settings(config: SearchConfig) -> str | None:
     'graph.hops=1'
     """
     told = [written_name(config).rstrip("]").partition("[")[2]]
-    told += [f"{name}.depth={depth}" for name, depth in _unusual(config).items()]
+    told += [f"{name}.depth={depth}" for name, depth in _unusual_depths(config).items()]
     usual = find_system(config.name).config(config.limit).finish
     told += [f"finish={', '.join(map(str, config.finish)) or 'none'}"] if config.finish != usual else []
     return ", ".join(filter(None, told)) or None

@@ -148,8 +148,7 @@ def _places(dataset: Dataset) -> Iterator[Path]:
     yield cache_folder(os.environ) / "runs" / f"{sha256(os.fsencode(folder)).hexdigest()[:32]}.db"
 
 
-def _file(dataset: Dataset) -> Path | None:
-    """The file that holds runs; None where nothing was kept."""
+def _kept_file(dataset: Dataset) -> Path | None:
     return next(filter(Path.is_file, _places(dataset)), None)
 
 
@@ -195,8 +194,7 @@ def _transaction(db: apsw.Connection) -> Iterator[None]:
 
 
 def _read(dataset: Dataset, asked: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[tuple[Any, ...]]]:
-    """The rows of each statement; nothing where nothing was kept, DataError where that cannot be read."""
-    if (path := _file(dataset)) is None:
+    if (path := _kept_file(dataset)) is None:
         return []
     try:
         with closing(_opened(path)) as db:
@@ -211,7 +209,7 @@ def _decoded(dataset: Dataset, text: object, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(str(text), type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        raise DataError(f"{_named(_file(dataset))} is damaged; delete it to begin anew") from None
+        raise DataError(f"{_named(_kept_file(dataset))} is damaged; delete it to begin anew") from None
 
 
 def _named(path: Path | None) -> str:
@@ -240,7 +238,6 @@ def _values(result: Result) -> dict[str, dict[str, float | None]]:
 
 
 def _facts(result: Result) -> RunFacts:
-    """The numbers of a result: what was decided, and the means of its contenders."""
     decision, choice = result.decision, result.choice
     rows = [
         SavedRow(row.label, mean.mean, row.strategy, row.settings, mean.low, mean.high)

@@ -95,7 +95,6 @@ def parse_scopes(texts: Sequence[str]) -> Filters:
 
 
 def _typed(name: str, value: str) -> str | float | bool:
-    """Convert a value to a number or a boolean where the field has that type."""
     if name == SUPERSEDED and value in ("true", "false"):
         return value == "true"
     try:

@@ -172,7 +172,6 @@ def _searcher(
     rewriter: Callable[[str], str] | None = None,
     explore: Explored | None = None,
 ) -> Searcher:
-    """A searcher with what its configuration re-ranks by; ConfigError for a rival of another model."""
     share, other = explore or (0.0, None)
     against = None if other is None else other.built(config.limit, embedders)
     wanted = {settings.model for settings in against.retrievers.values() if settings.model} if against else set()
@@ -187,13 +186,11 @@ def _searcher(
 
 @contextmanager
 def _seen(path: str, visible: Filters, hnsw: int | None) -> Iterator[Vault]:
-    """One state of a vault file, or of what a caller may see of it."""
     with open_vault(path, hnsw=hnsw) as vault, vault.snapshot(), visible_vault(vault, visible) as seen:
         yield seen
 
 
 def _model_of(config: SearchConfig | None, vaults: Iterable[Vault]) -> str:
-    """The model that a configuration names, if one of the vaults has it; else empty."""
     models = {settings.model for settings in config.retrievers.values()} if config else set()
     return next((name for vault in vaults for name in vault.models() if name in models), "")
 

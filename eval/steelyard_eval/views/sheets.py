@@ -59,7 +59,7 @@ def sheets(result: Result, short: bool = False) -> list[Sheet]:
     rows = ranked(result)
     if short:
         rows = leading(result) if result.decision else list(result.rows)
-    found = _findings(result) if result.findings and not (short and result.rows) else None
+    found = _findings_sheet(result) if result.findings and not (short and result.rows) else None
     parts = [contenders(result, rows, short), _tests(result, rows, short), found]
     parts += [
         _sheet(result, one.key, dict(zip(one.columns, zip(*one.rows, strict=True), strict=True)), one.facts)
@@ -126,12 +126,11 @@ def contenders(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None
         left = len(result.rows) - len(rows)  # none of them is better than the best that is shown
         below = [heading("more_rows", {"count": left})] if short and left else []
     if not (short and result.decision):
-        columns |= _costs(rows, short)
+        columns |= _cost_columns(rows, short)
     return _sheet(result, "contenders", columns, below=below, words=[row.kind for row in rows])
 
 
-def _costs(rows: Sequence[Row], short: bool) -> Columns:
-    """Milliseconds of a search, queries that it embeds, megabytes of its indexes: what is known of them."""
+def _cost_columns(rows: Sequence[Row], short: bool) -> Columns:
     times = [row.cost.latency for row in rows]
     sizes = [(row.cost.keyword_bytes, row.cost.vector_bytes) for row in rows]
     costs: dict[str, Sequence[Cell]] = {
@@ -167,8 +166,7 @@ def _tests(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None:
     return _sheet(result, "tests", columns, below=told if short else (), words=[test.verdict for test in tests])
 
 
-def _findings(result: Result) -> Sheet | None:
-    """What a gate found, worst first."""
+def _findings_sheet(result: Result) -> Sheet | None:
     found = result.findings
     columns: Columns = {
         "contender": [one.contender or None for one in found],

@@ -65,7 +65,7 @@ class Exploration:
             self._starts.setdefault(system.label, system)
         self.current = self._rival(used)
         self.query = 0
-        self._begin(begin.label, bench.config(begin))
+        self._take_up(begin.label, bench.config(begin))
         self.query = _first(self.values, self.current.lists)
         if self.weights:
             self.curve(0)  # compiles what curves need, once a machine, before the first move waits for it
@@ -77,8 +77,7 @@ class Exploration:
         """The configuration as it stands."""
         return self.trial.written(self.weights)
 
-    def _begin(self, label: str, config: SearchConfig) -> None:
-        """Take up another configuration."""
+    def _take_up(self, label: str, config: SearchConfig) -> None:
         self.start = label
         self.trial = self.bench.trial(config)
         self.weights = list(self.trial.weights)
@@ -97,13 +96,13 @@ class Exploration:
         """StartingPoint from another system, or from where it all began."""
         if label not in self._starts:
             raise ConfigError(f"{label} is not among {', '.join(self._starts)}")
-        self._begin(label, self.bench.config(self._starts[label]))
+        self._take_up(label, self.bench.config(self._starts[label]))
         return self.opened()
 
     def write(self, text: str) -> Record:
         """StartingPoint from a strategy that was typed, under the settings of the system at hand."""
         named = read_configuration(text, lists=self.bench.source.lists or ())
-        self._begin(named.label, self.bench.config(named))
+        self._take_up(named.label, self.bench.config(named))
         self._starts.setdefault(named.label, named)
         return self.opened()
 
@@ -239,7 +238,6 @@ class Exploration:
         return self._listed(used, bench.held_out)[0]
 
     def _listed(self, used: ListContender, queries: Sequence[Query]) -> tuple[Floats, Ranked]:
-        """What lists are worth by query, and the lists."""
         bench = self.bench
         ranked = used.answers(queries, bench.limit, bench.dataset).ranked(queries, bench.limit)
         values = evaluate_lists(ranked, bench.dataset.qrels, [bench.measure], bench.dataset.tokens)

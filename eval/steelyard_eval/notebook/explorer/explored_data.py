@@ -92,7 +92,6 @@ class ExplorerData:
         return Trial.of(config, *part, self.measure) if part else None
 
     def _part(self, recorded: SignalTable, begin: int, end: int) -> tuple[SignalTable, Judgments]:
-        """Some queries of a recording, with their judgments; made once."""
         key = (id(recorded), begin)  # recordings are kept as long as this is
         if key not in self._judged:
             table = only(recorded, recorded.queries[begin:end])
@@ -103,7 +102,6 @@ class ExplorerData:
         return self._judged[key]
 
     def _recorded(self, config: SearchConfig) -> SignalTable:
-        """The lists that this configuration fuses, of all queries; made once."""
         names = tuple(needed([config]))
         retrievers = {name: config.retrievers[name].to_json() for name in names if name in config.retrievers}
         key = (config.name, names, canonical(retrievers))

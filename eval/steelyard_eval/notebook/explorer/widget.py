@@ -50,7 +50,6 @@ class Explorer(anywidget.AnyWidget):
         return self.exploration.adopt(path)
 
     def _answer(self, _: object, message: Mapping[str, object], __: object) -> None:
-        """Answer one message of the picture; what cannot be done is answered with the reason."""
         try:
             answer = self._do(str(message.get("do")), message)
         except SteelyardError as error:

@@ -77,7 +77,7 @@ def apply(session: Session) -> Applied:
         here = f"here are those of --judge {names}" if others else "judge first"
         raise ConfigError(f"{quote(str(source), PATH_WIDTH)} has no labels to apply; {here}")
     if session.first:
-        return _second(session)
+        return _apply_second(session)
     held, now = dataset.qrels, session.labels
     added = [(query, id_) for query, row in now.items() for id_ in row if id_ not in held.get(query, {})]
     changed = [(query, id_) for query, row in held.items() for id_ in row if row[id_] != now[query][id_]]
@@ -87,8 +87,7 @@ def apply(session: Session) -> Applied:
     return _written(files, added, changed)
 
 
-def _second(session: Session) -> Applied:
-    """Give the data set what a second judge said, beside the first labels, which stay."""
+def _apply_second(session: Session) -> Applied:
     now = {query: dict(row) for query, row in session.pool.dataset.second.items()}
     given = {pair: one.grade for pair, one in session.given.items() if one.grade is not None}
     for (query, entry), grade in given.items():

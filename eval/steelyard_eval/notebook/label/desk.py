@@ -56,7 +56,7 @@ def labelling_state(session: Session) -> Record:
         **record,
         "counts": f"You labelled {counted(len(session.given), 'pair')}{left}.",
         "sentence": sentence(session, record),
-        "steps": [{"what": say(step), "command": shlex.join(step.command)} for step in _to_do(session, record)],
+        "steps": [{"what": say(step), "command": shlex.join(step.command)} for step in _steps(session, record)],
     }
 
 
@@ -70,7 +70,6 @@ def card(session: Session, pair: Pair) -> Record:
 
 
 def _facts(entry: Entry) -> str:
-    """Date, type, project and tags, as far as they are known."""
     day = "" if entry.created_at is None else format_time(entry.created_at)[:10]
     known = (day, entry.type or entry.category, entry.project, entry.speaker, ", ".join(entry.tags))
     return " · ".join(text for text in known if text)
@@ -106,8 +105,7 @@ def _drawn(session: Session) -> Record:
     }
 
 
-def _to_do(session: Session, record: Record) -> Iterator[Step]:
-    """What to do where there is no pair left to ask."""
+def _steps(session: Session, record: Record) -> Iterator[Step]:
     dataset, duel, drawn = session.pool.dataset, record["duel"], record["drawn"]
     if record["card"] is not None or record["agreement"] is not None:
         return
@@ -154,7 +152,7 @@ def sentence(session: Session, record: Record) -> str:
             f"rest could change its lead by {duel['error']:.3f} nDCG@10 (one standard error). "
         )
     elif drawn and not pair:
-        told = f"nothing is left to label: {drawn['labelled']} queries have labels; {_answer(record)}"
+        told = f"nothing is left to label: {drawn['labelled']} queries have labels; {_labels_to_go(record)}"
     return f"{leads}{told[0].upper()}{told[1:]}.{_nothing_found(session)}"
 
 
@@ -170,14 +168,13 @@ def _nothing_found(session: Session) -> str:
 def progress(session: Session, record: Record, query: str) -> str:
     """Where a query is among all, and how many labels it takes to an answer."""
     if record["duel"]:
-        return f"pair {len(session.given) + 1}, {_answer(record)}"
+        return f"pair {len(session.given) + 1}, {_labels_to_go(record)}"
     queries, drawn = [*session.pairs_by_query], record["drawn"]
     at, last = queries.index(query) + 1, drawn["last"] if drawn else len(queries)
-    return f"query {at} of {max(at, last)}, {_answer(record)}"
+    return f"query {at} of {max(at, last)}, {_labels_to_go(record)}"
 
 
-def _answer(record: Record) -> str:
-    """How many labels it takes to an answer, in words."""
+def _labels_to_go(record: Record) -> str:
     if duel := record["duel"]:
         few = duel["enough"] - duel["judged"]
         if few > 0:

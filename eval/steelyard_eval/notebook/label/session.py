@@ -177,7 +177,6 @@ class Session:
             self._save({**self.given, **{pair: self._judgment(pair, pair[1], None, LEFT) for pair in left}})
 
     def _judgment(self, pair: Pair, entry: str, grade: int | None, note: str) -> Judgment:
-        """What is kept of an answer: of the entry of the pair, or that nothing answers its query."""
         query, read = self.shown(pair)
         name, when = self.pool.dataset.path.name, format_time(self._now())
         digest = "" if entry == NOTHING else text_digest(read)

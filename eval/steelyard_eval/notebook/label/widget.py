@@ -52,7 +52,6 @@ class Judge(anywidget.AnyWidget):
         return agreement(self.session.first, self.session.given)
 
     def _answer(self, _: object, message: Mapping[str, Any], __: object) -> None:
-        """Answer one message of the picture; what cannot be done is answered with the reason."""
         told = ""
         try:
             told = self._do(message)

@@ -106,7 +106,6 @@ FILES = ("shared", "recommend", "gate", "learn", "report", "headings")
 
 
 def _merged(tables: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """One table of several; ValueError where a key stands twice."""
     made: dict[str, str] = {}
     for table in tables:
         if twice := made.keys() & table.keys():

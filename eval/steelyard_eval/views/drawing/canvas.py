@@ -146,15 +146,14 @@ def picture(figure: Figure, title: str) -> Chart:
         raise ValueError("the figure has no box")
     text = text[box.end() :]
     used = frozenset(re.findall(r"#([a-z0-9]+)", text))
-    text = re.sub(r"\n\s*", "\n", _TAG.sub(lambda tag: _tag(tag[0], used), text)).replace("<g/>\n", "").strip()
+    text = re.sub(r"\n\s*", "\n", _TAG.sub(lambda tag: _slimmed(tag[0], used), text)).replace("<g/>\n", "").strip()
     alone = 1
     while alone:  # groups of one element around one another
         text, alone = _ALONE.subn(r"\1", text)
     return Chart(title, Markup(f'<svg viewBox="{box[1]}" aria-hidden="true">\n{text}'))  # noqa: S704 -- matplotlib's own, its texts escaped
 
 
-def _tag(tag: str, used: frozenset[str]) -> str:
-    """A tag without what a page does not need."""
+def _slimmed(tag: str, used: frozenset[str]) -> str:
     for pattern, replacement in _WITHIN:
         tag = pattern.sub(replacement, tag)
     tag = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", tag)

@@ -127,7 +127,6 @@ def _ends(rows: Sequence[Span], known: Sequence[float]) -> tuple[float, float]:
 
 
 def _row(axes: Axes, at: int, row: Span, low: float, high: float) -> None:
-    """The name and the words of a row, its interval below them, and arrows where it leaves the axis."""
     ends = [row.value if end is None else end for end in (row.low, row.high)]
     axes.plot(
         [min(max(end, low), high) for end in ends], [at, at], color=FAINT, linewidth=1.6, solid_capstyle="butt"
@@ -242,7 +241,6 @@ def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -
 
 
 def _legend_below(axes: Axes) -> None:
-    """The legend under the ticks and the name of the axis, its rows below one another."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = axes.get_figure()

@@ -119,7 +119,7 @@ def sections(result: Result, sha256: str) -> list[Section]:
         Section("leaderboard", heading("title_contenders"), (TableBlock(first),) if first else ()),
         _section("queries", list(widest(result)), folded=True),
         _section("differences", list(_differences(result))),
-        *(_table(result, sheet) for sheet in every if sheet != board),
+        *(_table_section(result, sheet) for sheet in every if sheet != board),
         _section("notices", [Texts(tuple(map(say, result.notices)), warnings=True)] if result.notices else []),
         _section("strategies", [TermList(tuple(names), code=True)] if names else [], folded=True),
     ]
@@ -127,10 +127,10 @@ def sections(result: Result, sha256: str) -> list[Section]:
     if result.decision and result.rows:
         kept = [replace(section, folded=section.id not in UNFOLDED_OF_DECISION) for section in kept]
     kept.sort(key=lambda section: (section.folded, section.id not in FIRST_SECTIONS))
-    terms = list(dict(_terms(result, kept)).items())
+    terms = list(dict(_glossary_terms(result, kept)).items())
     last = [
         _section("glossary", [TermList(tuple(terms))] if terms else [], folded=True),
-        _section("method", [TermList(tuple(_method(result)))] if result.rows else [], folded=True),
+        _section("method", [TermList(tuple(_method_terms(result)))] if result.rows else [], folded=True),
         _section("provenance", [TermList(tuple(_provenance(result, sha256)), code=True)], folded=True),
     ]
     return [*kept, *(section for section in last if section.blocks)]
@@ -140,8 +140,7 @@ def _section(key: str, blocks: Sequence[Block], *, folded: bool = False) -> Sect
     return Section(key, heading(f"title_{key}"), tuple(blocks), folded)
 
 
-def _table(result: Result, sheet: Sheet) -> Section:
-    """A table with its figure, if it has one."""
+def _table_section(result: Result, sheet: Sheet) -> Section:
     key = "metrics" if sheet.key == "contenders" else sheet.key
     sheet = replace(sheet, title=heading(f"title_{key}"))
     table = next((one for one in result.tables if one.key == sheet.key), None)
@@ -162,8 +161,7 @@ def _differences(result: Result) -> Iterator[Block]:
         yield FigureBlock(picture(differences(result, short=True), heading("figure_differences")), note)
 
 
-def _terms(result: Result, shown: list[Section]) -> Iterator[tuple[str, str]]:
-    """What metrics and columns mean."""
+def _glossary_terms(result: Result, shown: list[Section]) -> Iterator[tuple[str, str]]:
     for name in result.provenance.metrics:
         if words := meaning(name):
             yield name, words
@@ -175,8 +173,7 @@ def _terms(result: Result, shown: list[Section]) -> Iterator[tuple[str, str]]:
                     yield column.name or column.key, filled(GLOSSARY[column.key], known)
 
 
-def _method(result: Result) -> Iterator[tuple[str, str]]:
-    """How it was measured, in reading order."""
+def _method_terms(result: Result) -> Iterator[tuple[str, str]]:
     about = result.provenance
     known: dict[str, Fact] = {
         "dialect": dialect(about.ties) if about.ties else None,

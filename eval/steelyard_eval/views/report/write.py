@@ -102,7 +102,6 @@ def _pairs(grades: Mapping[str, int], code: Mapping[str, int]) -> list[int]:
 
 
 def _columns(lists: Sequence[Listed], code: Mapping[str, int], places: int) -> dict[str, object]:
-    """One contender: lengths of its lists, their entries, their scores, and what each signal adds."""
     names = sorted({name for one in lists if one.scores for name in one.parts})
     tops = [max(map(abs, one.scores[:places]), default=0.0) for one in lists]
     return {
@@ -146,7 +145,7 @@ def write(result: Result, out: str | Path) -> list[Path]:
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
         "report.html": page(result, parts),
-        "report.md": _markdown().get_template("report.md.j2").render(**_above(result), sections=parts),
+        "report.md": _markdown().get_template("report.md.j2").render(**_above_sections(result), sections=parts),
         "report.json": json_text,
     }
     files = {Path(out) / name: text for name, text in texts.items()}
@@ -154,8 +153,7 @@ def write(result: Result, out: str | Path) -> list[Path]:
     return list(files)
 
 
-def _above(result: Result) -> dict[str, Any]:
-    """What stands above the sections."""
+def _above_sections(result: Result) -> dict[str, Any]:
     return {
         "title": title(result),
         "badge": badge(result),
@@ -172,7 +170,7 @@ def _above(result: Result) -> dict[str, Any]:
 
 def page(result: Result, parts: Sequence[Section]) -> str:
     """The page as HTML, with as many lists of the result as there is room for."""
-    return rendered(_above(result), parts, result)
+    return rendered(_above_sections(result), parts, result)
 
 
 def rendered(above: Mapping[str, Any], parts: Sequence[Section], result: Result | None = None) -> str:
@@ -226,7 +224,6 @@ def value_and_note(cell: str) -> tuple[str, str]:
 
 @cache
 def _asset(name: str) -> Markup:
-    """A file of the package, which is written into the page as it is."""
     text = resources.files("steelyard_eval.views.report").joinpath(_TEMPLATES, name).read_text(encoding="utf-8")
     return Markup(text)  # noqa: S704 -- our own file
 
@@ -245,12 +242,11 @@ def _markdown() -> Environment:
     """The environment for Markdown: every value is escaped, except code spans, which already are."""
     environment = _environment(lambda value: markdown(value) if _is_plain(value) else value, autoescape=False)
     environment.filters["code"] = lambda value: Markup(markdown_code(value))  # noqa: S704 -- escaped just there
-    environment.filters["table"] = lambda sheet: Markup(_table(sheet))  # noqa: S704 -- escaped just there
+    environment.filters["table"] = lambda sheet: Markup(_pipe_table(sheet))  # noqa: S704 -- escaped just there
     return environment
 
 
-def _table(sheet: Sheet) -> str:
-    """A pipe table."""
+def _pipe_table(sheet: Sheet) -> str:
     rows = [[column.name for column in sheet.columns], *sheet.rows]
     lines = [f"| {' | '.join(map(markdown, row))} |" for row in rows]
     lines.insert(1, f"|{'|'.join('---:' if column.right else '---' for column in sheet.columns)}|")
