@@ -12,9 +12,9 @@ from steelyard.fusion.node import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, Current
 from steelyard_eval.candidates.choice_limits import NONE, Restriction
+from steelyard_eval.candidates.families import Only
 from steelyard_eval.candidates.kernel import DEEPEST
 from steelyard_eval.candidates.settings import round_weights, same_sum
-from steelyard_eval.candidates.source import Only
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
 from steelyard_eval.choose.differences import ModelLabels, Scored, SecondMeasurement
 from steelyard_eval.choose.duel import PairSelectionState, pairwise_estimate

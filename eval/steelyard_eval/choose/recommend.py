@@ -14,9 +14,8 @@ from steelyard.config import SearchConfig
 from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
 from steelyard_eval.candidates.ceiling import with_ceiling
 from steelyard_eval.candidates.choice_limits import Restriction
-from steelyard_eval.candidates.families import StartingPoint, starts
+from steelyard_eval.candidates.families import StartingPoint, read_current, read_only, starts
 from steelyard_eval.candidates.grid import LabelScorer
-from steelyard_eval.candidates.source import read_current, read_only
 from steelyard_eval.choose.answer import ChosenAnswer, advised, for_target
 from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.choice import Choice, Decided, decide

@@ -121,7 +121,7 @@ def checked(
 
 def with_null(made: Checked, current: str | None = None, embedder: str = "auto", seed: int = 0) -> Checked:
     """The same with the null check of its labels, where there are no faults."""
-    from steelyard_eval.explain.null_check import null_check
+    from steelyard_eval.explain.known_items import null_check
 
     if made.report.dataset is None:
         return made

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from steelyard_eval.datasets.in_memory import Judged, Rows
     from steelyard_eval.datasets.logs import HeldLog
     from steelyard_eval.explain import QueryExplanation
-    from steelyard_eval.explain.notebook_search import SearchHits
+    from steelyard_eval.explain.explanation import SearchHits
     from steelyard_eval.export import Export
     from steelyard_eval.gate.setup import Gate
     from steelyard_eval.learn import Learned
@@ -523,7 +523,7 @@ class Workbench:
         """Make ready what `search` does for one configuration, for many queries."""
         from steelyard.systems import find_system
         from steelyard_eval.compare.contenders import read_config
-        from steelyard_eval.explain.notebook_search import SearchHits
+        from steelyard_eval.explain.explanation import SearchHits
         from steelyard_eval.recording.record import needed
         from steelyard_eval.result.sentences import say
 

@@ -20,9 +20,8 @@ from steelyard.base.errors import ConfigError
 from steelyard_eval.candidates import choice_limits
 from steelyard_eval.candidates.candidates import build_candidates, of_config, record_all
 from steelyard_eval.candidates.choice_limits import Restriction
-from steelyard_eval.candidates.families import StartingPoint, starts
+from steelyard_eval.candidates.families import Source, StartingPoint, read_current, starts
 from steelyard_eval.candidates.grid import Grid, LabelledRecording, LabelScorer
-from steelyard_eval.candidates.source import Source, read_current
 from steelyard_eval.choose.answer import restriction_cost
 from steelyard_eval.choose.choice import Choice, decide
 from steelyard_eval.choose.differences import ModelLabels
