@@ -66,7 +66,7 @@ def learned_values(source: Source, queries: Sequence[Query], measure: Measure, l
     model = HistGradientBoostingRegressor(**TREES, early_stopping=False, random_state=0)
     scores = np.full(len(frame), np.nan)
     with threadpool_limits(1):  # so that no bit follows the number of cores
-        for train, test in bar("learned model")(list(GroupKFold(FOLDS).split(rows, groups=groups[rows]))):
+        for train, test in bar("learned model", list(GroupKFold(FOLDS).split(rows, groups=groups[rows]))):
             model.fit(signals.iloc[rows[train]], grades[rows[train]])
             scores[rows[test]] = model.predict(signals.iloc[rows[test]])
     config = Setting(limit, lists=(LIST,)).strategy(LIST)

@@ -123,7 +123,7 @@ class Restriction:
         took: dict[object, float] = {}
         starts = [*candidates.grid.starts.tolist()]
         blocks = list(zip(candidates.grid.blocks, starts[:-1], starts[1:], strict=True))
-        for block, begin, end in bar("what may be chosen")(blocks):
+        for block, begin, end in bar("what may be chosen", blocks):
             if self.costs(candidates, block.config):
                 continue
             if self.latency is not None and space is not None:

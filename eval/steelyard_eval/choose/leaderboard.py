@@ -60,7 +60,7 @@ def leaderboard(decided: Decided) -> list[Place]:
             values = run.metrics(candidates.recorded(config).judgments, choice.measures)
             places.append(Place(label, config, values, tuned, int(run.embedded.sum())))
 
-    for at, start in bar("leaderboard")(list(enumerate(candidates.starts))):
+    for at, start in bar("leaderboard", list(enumerate(candidates.starts))):
         rows = np.flatnonzero(candidates.start_index == at)
         if start.preset and current.config != start.config:
             add(start.label, start.config, tuned=False)
@@ -99,7 +99,7 @@ def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]
 def _live_latencies(choice: Choice, places: Sequence[Place], space: Workspace) -> dict[str, Latency]:
     took: dict[str, Latency] = {}
     known = [(place.label, place.config) for place in places if place.config is not None]
-    for label, config in bar("timing live search")(known):
+    for label, config in bar("timing live search", known):
         if summary := latencies(space, config, choice.queries, TIMED).summary():
             took[label] = summary
     return took

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.base.errors import SteelyardError, quote
 from steelyard.base.extensions import EXTRAS, installing, missing_modules
@@ -39,29 +39,14 @@ class Check:
     remedy: str = ""
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """All checks; the machine is fit when none is a fault."""
-
-    rows: tuple[Check, ...]
-
-    @property
-    def fit(self) -> bool:
-        """Whether everything required is there."""
-        return not any(row.state == "fault" for row in self.rows)
-
-    def to_json(self) -> dict[str, Any]:
-        """The document of `steelyard doctor --json`."""
-        return {"schema_version": 1, "fit": self.fit, "checks": [asdict(row) for row in self.rows]}
-
-    def __str__(self) -> str:
-        rows = table([asdict(row) for row in self.rows], {"name": "", "state": "state", "value": ""})
-        remedied = sorted((row for row in self.rows if row.remedy), key=lambda row: row.state == "fault")
-        remedies = "\n".join(f"{row.name}: {row.remedy}" for row in remedied)
-        faults = sum(row.state == "fault" for row in self.rows)
-        return "\n\n".join(
-            filter(None, [rows, remedies, f"{faults} to fix" if faults else "everything required is there"])
-        )
+def told(checks: Sequence[Check]) -> str:
+    """The checks as a table, what helps, and how many things are to fix."""
+    rows = table([asdict(row) for row in checks], {"name": "", "state": "state", "value": ""})
+    remedied = sorted((row for row in checks if row.remedy), key=lambda row: row.state == "fault")
+    remedies = "\n".join(f"{row.name}: {row.remedy}" for row in remedied)
+    faults = sum(row.state == "fault" for row in checks)
+    last = f"{faults} to fix" if faults else "everything required is there"
+    return "\n\n".join(filter(None, [rows, remedies, last]))
 
 
 class FaultError(Exception):
@@ -72,7 +57,7 @@ class FaultError(Exception):
         self.remedy, self.state = remedy, state
 
 
-def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
+def diagnose(vaults: Sequence[str] = ()) -> list[Check]:
     """Run all checks in the order shown; vault files are read from end to end."""
     again, restore = "pip install --force-reinstall", "restore a copy, or index the data set again"
     checks: dict[str, tuple[Callable[[], str], str]] = {  # what finds a value, or raises, and what helps then
@@ -89,7 +74,7 @@ def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
         "terminal encoding": (_terminal, "use a UTF-8 locale, or set PYTHONIOENCODING=utf-8"),
         **{f"vault {path}": (partial(_vault, path), restore) for path in vaults},
     }
-    return Diagnosis(tuple(_checked(name, *check) for name, check in checks.items()))
+    return [_checked(name, *check) for name, check in checks.items()]
 
 
 def _checked(name: str, find: Callable[[], str], remedy: str) -> Check:

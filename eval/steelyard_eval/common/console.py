@@ -10,7 +10,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Protocol, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
 import click
 
@@ -245,23 +245,12 @@ PROGRESS_SECONDS = 10.0
 T = TypeVar("T")
 
 
-class Wrapper(Protocol):
-    """Wraps a sequence."""
-
-    def __call__(self, items: Sequence[T]) -> Iterable[T]:
-        """The items."""
-
-
-def bar(label: str) -> Wrapper:
-    """A wrapper for a sequence that shows how far it is once two seconds have passed; nothing under --quiet."""
-
-    def wrap(items: Sequence[T]) -> Iterable[T]:
-        if not LOGGER.isEnabledFor(logging.WARNING):
-            return items
-        watched = sys.stderr.isatty() or "ipykernel" in sys.modules  # by somebody who sees a bar move
-        return _progress_bar(items, label) if watched else _progress_lines(items, label)
-
-    return wrap
+def bar(label: str, items: Sequence[T]) -> Iterable[T]:
+    """The items; shows how far they are once two seconds have passed, and nothing under --quiet."""
+    if not LOGGER.isEnabledFor(logging.WARNING):
+        return items
+    watched = sys.stderr.isatty() or "ipykernel" in sys.modules  # by somebody who sees a bar move
+    return _progress_bar(items, label) if watched else _progress_lines(items, label)
 
 
 def _progress_bar(items: Sequence[T], label: str) -> Iterable[T]:

@@ -165,7 +165,7 @@ def _with_measures(
     challengers = {label: own for label, own in primary.items() if label != base}
     tests = paired(challengers, primary[base], units, seed=seed)
     rows = []
-    for row, one in bar("intervals")(list(zip(result.rows, made, strict=True))):
+    for row, one in bar("intervals", list(zip(result.rows, made, strict=True))):
         means = mean_intervals(values[row.label], units)
         if isinstance(one.contender, Contender):  # by the labels that it is compared with?
             config = one.contender.config

@@ -144,7 +144,7 @@ class Runner:
             others = only(whole, [query.id for query in nothing]) if nothing else None
             if space and timed:  # what is read of the store once, the first one would pay for all
                 latencies(space, configs[group[0]], queries, TIMED_QUERIES)
-            for i in bar("timing live search")(group) if space and timed else group:
+            for i in bar("timing live search", group) if space and timed else group:
                 one = self._replayed(rows[i], table, others)
                 said = of_configuration(rows[i], table, one.progress, dataset, source.model, measure)
                 taken = latencies(space, configs[i], queries, TIMED_QUERIES).summary() if space and timed else None

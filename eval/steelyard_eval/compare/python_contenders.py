@@ -145,7 +145,7 @@ def _searched(
     known = {entry.id for entry in entries}
     lists: list[list[Scored]] = []
     taken = []
-    for query in bar(f"asking {label}")(queries):
+    for query in bar(f"asking {label}", queries):
         begin = time.perf_counter()
         answer = [] if is_open(query.text) else _asked(label, search, query, limit)
         taken.append(0.0 if is_open(query.text) else (time.perf_counter() - begin) * 1000)

@@ -49,7 +49,7 @@ def begun(
         LOGGER.info("recording %s of %s", ", ".join(sorted(signals)), told)
     with resumable(workspace.embedder):
         workspace.index_for([find_system(chosen[0].name)], signals)
-    progress = bar(f"recording {', '.join(sorted({config.system for config in chosen}))}")
+    progress = partial(bar, f"recording {', '.join(sorted({config.system for config in chosen}))}")
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
     queries = data.with_known_intents(queries, searcher.knows)
     rescores = any(isinstance(stage, Rerank | Mmr) for config in chosen for stage in config.finish)

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -107,7 +108,7 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
         for opened in outside.values():  # so that no transaction waits for an answer
             with embed.resumable(opened):
                 for space in _spaces(vault, opened):
-                    for at in bar(f"embedding {space.layer}")(range(0, len(ids), embed.BATCH)):
+                    for at in bar(f"embedding {space.layer}", range(0, len(ids), embed.BATCH)):
                         try:
                             opened.embed(list(embed.texts_of(vault, space, ids[at : at + embed.BATCH]).values()))
                         except EmbedderError as error:
@@ -289,4 +290,5 @@ def _spaces(vault: Vault, embedder: Embedder, config: SearchConfig | None = None
 
 def _embed(vault: Vault, embedder: Embedder, config: SearchConfig | None) -> int:
     spaces = _spaces(vault, embedder, config)
-    return sum(embed.embed_missing(vault, embedder, space, bar(f"embedding {space.layer}")) for space in spaces)
+    shown = {space: partial(bar, f"embedding {space.layer}") for space in spaces}
+    return sum(embed.embed_missing(vault, embedder, space, progress) for space, progress in shown.items())
