@@ -125,7 +125,7 @@ class LogDecision:
         """int32[Q, PLACES]: the rows that a configuration shows for the sampled queries; -1 for all others."""
         table = recording_for(self.recordings, config).table
         lists = np.full((len(self.case.queries), PLACES), -1, dtype=np.int32)
-        lists[self.sampled] = top10_rows(table, config, rows_of(self.case.pairs, table))
+        lists[self.sampled] = top10_rows(table, config, rows_of(self.case.learned.pairs, table))
         return lists
 
     def both(self, candidate: int) -> Ints:
@@ -198,7 +198,7 @@ def decide_from_log(case: LogCase, labels: bool) -> LogDecision:
     whole = record_all(source, tuple(dict.fromkeys((*labelled, *clicked))), tried, labels_read)
     recordings = tuple(recording.only(clicked, labels_read) for recording in whole) if labelled else whole
     table = recording_for(recordings, case.config).table
-    today = top10_rows(table, case.config, rows_of(case.pairs, table))
+    today = top10_rows(table, case.config, rows_of(case.learned.pairs, table))
     acts = FeedbackScorer(case.learned, case.learned.values(today))
     if not labelled:
         candidates = build_candidates(recordings, tried, acts)
@@ -218,7 +218,7 @@ def _sampled(case: LogCase, labelled: Sequence[Query]) -> Indices:
     """int64[S]: the logged queries that are labelled, and others drawn at random."""
     ids = {query.id for query in labelled}
     known = np.array([query.id in ids for query in case.queries])
-    acted = np.isin(np.arange(len(known)), case.cells.queries)
+    acted = np.isin(np.arange(len(known)), case.learned.cells.queries)
     others = np.random.default_rng(0).permutation(np.flatnonzero(acted & ~known))[:MAX_LOGGED_QUERIES]
     return np.sort(np.concatenate([np.flatnonzero(acted & known), others])).astype(np.int64)
 

@@ -61,16 +61,6 @@ class LogCase:
             if config is not None and turn.preferred is preferred and config.effective != self.config.effective
         ]
 
-    @property
-    def pairs(self) -> LoggedPairs:
-        """What is learned about."""
-        return self.learned.pairs
-
-    @property
-    def cells(self) -> PositionCounts:
-        """The counts by rows of the pairs."""
-        return self.learned.cells
-
 
 def prepare(
     dataset: Dataset,

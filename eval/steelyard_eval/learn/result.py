@@ -54,7 +54,7 @@ def learned(decision: LogDecision) -> Result:
     """Everything that was learned."""
     case, about, offered = decision.case, decision.about, decision.suggested_config
     lists = None if about is None or case.hits.listless else decision.both(about)
-    biases = feedback_biases(case.pairs, case.cells, case.space.dataset.qrels)
+    biases = feedback_biases(case.learned.pairs, case.learned.cells, case.space.dataset.qrels)
     best = offered or (case.config if about is None else decision.config(about))
     dataset = case.space.dataset
     return Result(
@@ -112,7 +112,7 @@ def adaptive(case: LogCase, chosen: SearchConfig, counted: dict[str, float]) -> 
 def judge_log(case: LogCase, purpose: str = "") -> Step:
     """Judge what would decide: queries of the log, then others; `purpose` is settle, decide or empty."""
     dataset, fewest = case.space.dataset, fewest_labels(case.config)
-    asked = [case.queries[at] for at in np.unique(case.cells.queries).tolist()]
+    asked = [case.queries[at] for at in np.unique(case.learned.cells.queries).tolist()]
     known, left = questions(judged(dataset, dataset.queries)), len(asked) - len(judged(dataset, asked))
     if left:
         facts: dict[str, Fact] = {"count": min(WANTED, left)}
@@ -129,7 +129,7 @@ def _tried(case: LogCase) -> list[Step]:
 
 
 def _seen(case: LogCase) -> dict[str, Fact]:
-    return {"searches": case.log.census.impressions, "distinct": len(case.cells.queries)}
+    return {"searches": case.log.census.impressions, "distinct": len(case.learned.cells.queries)}
 
 
 def _acts(case: LogCase) -> dict[str, Fact]:
@@ -197,7 +197,7 @@ def _decision(decision: LogDecision) -> Decision:
 
 def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> Iterator[Message]:
     case, census = decision.case, decision.case.log.census
-    shows = sums(case.cells.query, case.cells.shown)
+    shows = sums(case.learned.cells.query, case.learned.cells.shown)
     worth = float(shows.sum() ** 2 / max(float((shows**2).sum()), 1e-12))
     days = [None if time is None else format_time(time)[:10] for time in (census.first_time, census.last_time)]
     facts: dict[str, Fact] = {
@@ -241,7 +241,7 @@ def _tables(decision: LogDecision, lists: Ints | None, biases: Sequence[Feedback
     case, classes = decision.case, decision.case.learned.classes
     yield Table("gains", ["by", "queries", "imputed", "gain_by", "error", "refit"], _gains(decision, lists))
     if lists is not None:
-        counts, lifts = case.cells.by_kind(), classes.strengths(case.cells)
+        counts, lifts = case.learned.cells.by_kind(), classes.strengths(case.learned.cells)
         kinds: list[list[Cell]] = [[kind, counts[kind], lifts[kind]] for kind in counts]
         yield Table("acts", ["act", "acts", "lift"], kinds, {"lift": classes.lift})
         rates = zip(classes.relevant.sum(axis=1).tolist(), classes.other.sum(axis=1).tolist(), strict=True)

@@ -1,6 +1,7 @@
 """What recordings and weights files say of how they came about: what can share a recording, what was edited."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -70,9 +71,7 @@ def _flat(parts: Mapping[str, object]) -> dict[str, object]:
 FOLDS = 5  # in which the choice is made again
 
 
-def origin(
-    dataset: Dataset, fingerprint: Mapping[str, object], seed: int, now: Callable[[], float]
-) -> dict[str, object]:
+def origin(dataset: Dataset, fingerprint: Mapping[str, object], seed: int) -> dict[str, object]:
     """The facts that every weights file names."""
     return {
         "dataset": dataset.name,
@@ -82,7 +81,7 @@ def origin(
         "folds": FOLDS,
         "learned_from": "labels",
         "tool": TOOL,
-        "date": day(now),
+        "date": day(time.time),
     }
 
 

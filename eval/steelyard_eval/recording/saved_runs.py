@@ -92,11 +92,12 @@ def keep(dataset: Dataset, result: Result, now: Callable[[], datetime] | None = 
     contents = _hashed({**parts_of(dataset), "values": _values(result)})
     facts = replace(_facts(result), states={name: state[0] for name, state in contents.items()})
     when = (now() if now else datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    job = "tune" if result.provenance.command[1:2] == ["tune"] else result.kind
     insert = "INSERT INTO runs(at, kind, facts) VALUES(?, ?, ?)"
     for path in _places(dataset):
         with suppress(apsw.Error, OSError, DataError):
             with closing(_opened(path, write=True)) as db, _transaction(db):
-                db.execute(insert, (when, result.job, msgspec.json.encode(facts).decode()))
+                db.execute(insert, (when, job, msgspec.json.encode(facts).decode()))
                 db.executemany("INSERT OR IGNORE INTO states VALUES(?, ?)", list(contents.values()))
             return
 

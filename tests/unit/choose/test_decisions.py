@@ -345,7 +345,7 @@ class TestRestrictions:
         assert said.facts["low"] < cost < said.facts["high"]
         assert cost > 0  # there are no layers to search here, and that is all that Cortex-Mem does
         assert "layers" in said.facts["not_allowed"]
-        attempt = weights_of(decided, lambda: 0.0)[1]
+        attempt = weights_of(decided)[1]
         assert attempt is not None  # what is kept cannot be run there, so the best that can is written beside it
         command = ["steelyard", "export", "search-weights.try.json", "--to", "cortex_mem"]
         assert command in [step.command for step in result.answer.steps]

@@ -1,6 +1,5 @@
 """What is explored: the labelled queries of a data set, recorded for each system when it is first looked at."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
@@ -190,7 +189,7 @@ def adopted(
     promise = Gain.within(Interval(*(left * value for value in astuple(seen))), len(np.unique(numbers)))
     fingerprint = bench.trial(config).table.fingerprint
     record: Record = {
-        **origin(bench.dataset, fingerprint, 0, time.time),
+        **origin(bench.dataset, fingerprint, 0),
         "chosen_by": "hand",
         "objective": str(bench.measure),
         "certificate": "none",
