@@ -31,18 +31,13 @@ _LABELLED = re.compile(rf"\s*+(?!{MCP_PREFIX})([^=()/{{}}\[\]]+?)\s*=\s*(.+)", r
 
 @dataclass(frozen=True)
 class Setting:
-    """What configurations are built for.
+    """What configurations are built for."""
 
-    Attributes
-    ----------
-    limit: Length of the lists; None keeps the limit of a weights file, 0 that of a system, too.
-    model: The model of the vectors.
-    lists: The names of recorded lists of other engines; None when our own retrievers search.
-    """
-
-    limit: int | None
-    model: str = ""
-    lists: tuple[str, ...] | None = None
+    limit: int | None  # length of the lists; None keeps the limit of a weights file, 0 that of a system, too
+    model: str = ""  # of the vectors
+    lists: tuple[str, ...] | None = (
+        None  # recorded lists of other engines; None where our retrievers search
+    )
 
     @property
     def size(self) -> int:

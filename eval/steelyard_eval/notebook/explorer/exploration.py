@@ -45,14 +45,7 @@ class Reference:
 
 
 class Exploration:
-    """A configuration that is moved, and everything that is shown of it.
-
-    Parameters
-    ----------
-    bench: The labelled queries.
-    start: The configuration to start from; the current one by default.
-    current: What is used today.
-    """
+    """A configuration that is moved, from `start` or else from what is used today, and what is shown of it."""
 
     def __init__(self, bench: ExplorerData, start: NamedConfig | None, current: Given) -> None:
         self.bench = bench

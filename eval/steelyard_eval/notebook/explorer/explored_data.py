@@ -34,21 +34,13 @@ from steelyard_eval.recording.replay import only, opening, replay
 
 @dataclass(frozen=True)
 class ExplorerData:
-    """The queries that weights are chosen on, those held out, and the recordings of both.
-
-    Attributes
-    ----------
-    source: The data set, indexed; or what was recorded before.
-    queries: The Q judged queries to choose on: those that `tune` would use.
-    held_out: Judged queries that are looked at when a choice is adopted, and not before.
-    measure : Measure; limit : int. What is shown, and the length of the lists.
-    """
+    """The queries that weights are chosen on, those held out, and the recordings of both."""
 
     source: Source
-    queries: tuple[Query, ...]
-    held_out: tuple[Query, ...]
-    measure: Measure
-    limit: int
+    queries: tuple[Query, ...]  # Q judged ones to choose on: those that `tune` would use
+    held_out: tuple[Query, ...]  # judged ones that are looked at when a choice is adopted, and not before
+    measure: Measure  # what is shown
+    limit: int  # the length of the lists
     _tables: dict[object, SignalTable] = field(default_factory=dict)
     _judged: dict[tuple[int, int], tuple[SignalTable, Judgments]] = field(default_factory=dict)
 

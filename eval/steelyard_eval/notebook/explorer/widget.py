@@ -18,10 +18,6 @@ class Explorer(anywidget.AnyWidget):
     """Sliders for the weights of a strategy, and what every move does to the labelled queries.
 
     Everything is measured in Python, and is there without the picture: `exploration`.
-
-    Attributes
-    ----------
-    exploration: What is moved, and what is shown.
     """
 
     _esm = (HERE / "explorer.js").read_text(encoding="utf-8")

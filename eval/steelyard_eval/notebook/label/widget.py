@@ -20,9 +20,7 @@ HERE = Path(__file__).parent
 class Judge(anywidget.AnyWidget):
     """A query with what was found for it, graded by the keys 0 to 3 (x: cannot say); each answer is saved at once.
 
-    Attributes
-    ----------
-    session: The judgments, which are there without the picture: ``session.give(2)``.
+    The judgments are there without the picture: ``session.give(2)``.
     """
 
     _esm = (HERE / "judge.js").read_text(encoding="utf-8")

@@ -63,11 +63,8 @@ def spans(
 ) -> Figure:
     """Plot rows of values with their intervals, the first on top.
 
-    Parameters
-    ----------
-    mark, named : an upright line, such as at zero or at the baseline, and its name.
-    band : the half width of the shaded band around the mark.
-    dashed : a second upright line.
+    `mark` and `dashed` are upright lines, such as at zero or at the baseline; the first may be `named`, and have a
+    shaded `band` around it, of that half width.
     """
     known = [value for value in (mark, dashed) if value is not None]
     known += [mark - band, mark + band] if mark is not None and band is not None else []
