@@ -15,7 +15,8 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.config import SearchConfig
-from steelyard.fusion import Expr
+from steelyard.fusion import Expr, parse_strategy
+from steelyard.systems import find_system
 from steelyard_eval.choose import public
 from steelyard_eval.choose.blockers import MIN_TO_SHIP, TOO_FEW, chosen_queries
 from steelyard_eval.choose.differences import Scored, posterior
@@ -245,8 +246,8 @@ def advise(
     known |= {**shown.facts, "vectors": public.vectors_of(model)}
     if not shown.likely:
         return advice("keep", Message("public_keep", known), shown=shown)
-    attempt = public.default_config(config, limit, model)
-    return advice("try", Message("public_try", known), attempt, shown)
+    made = find_system("plain").config(config.limit if config else limit, model)
+    return advice("try", Message("public_try", known), made.with_strategy(parse_strategy(public.DEFAULT)), shown)
 
 
 def fact_signals_used(config: SearchConfig | None, dataset: Dataset) -> list[str]:

@@ -87,22 +87,17 @@ def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]
     words = sum(
         len(set(TokenSettings().analysis.read(entry)[0])) for entry in space.dataset.entries
     )  # each counted once an entry
-    times = _live_latencies(choice, places, space) if timed else {}
+    times: dict[str, Latency] = {}
+    known = [(place.label, place.config) for place in places if timed and place.config is not None]
+    for label, config in bar("timing live search", known):
+        if summary := latencies(space, config, choice.queries, TIMED).summary():
+            times[label] = summary
     return [
         Cost(count, _keywords(space, place.config, words), _vectors(space, place.config), times.get(place.label))
         if place.config
         else Cost(count)
         for count, place in zip(embedded, places, strict=True)
     ]
-
-
-def _live_latencies(choice: Choice, places: Sequence[Place], space: Workspace) -> dict[str, Latency]:
-    took: dict[str, Latency] = {}
-    known = [(place.label, place.config) for place in places if place.config is not None]
-    for label, config in bar("timing live search", known):
-        if summary := latencies(space, config, choice.queries, TIMED).summary():
-            took[label] = summary
-    return took
 
 
 def _keywords(space: Workspace, config: SearchConfig, words: int) -> int:

@@ -104,8 +104,13 @@ def recommend(
     queries = judged(dataset, dataset.queries if one is None else tuning_queries(dataset)[0])
     if one and current is None:
         used: Contender | ListContender = one.row
+    elif current is None and source.lists is not None:
+        raise ConfigError(
+            "this recording of lists does not say what you use today; name it with --current: "
+            f"{', '.join(source.lists)}, a strategy over them, or a TREC run"
+        )
     else:
-        used = read_current(_default(source) if current is None else current, size, source)
+        used = read_current(source.dataset.today if current is None else current, size, source)
     config = used.config if isinstance(used, Contender) else None
     if one and len(queries) < 2:
         raise ConfigError(f"{dataset.called}: tuning needs at least two labelled queries; add some")
@@ -133,15 +138,6 @@ def recommend(
     written = weights_of(decided)
     return Recommendation(
         result, values, *written, not candidates.complete, ceiling=ceiling, out_of_fold=out_of_fold
-    )
-
-
-def _default(source: Source) -> str:
-    if source.lists is None:
-        return source.dataset.today
-    raise ConfigError(
-        "this recording of lists does not say what you use today; name it with --current: "
-        f"{', '.join(source.lists)}, a strategy over them, or a TREC run"
     )
 
 

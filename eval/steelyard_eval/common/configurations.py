@@ -35,9 +35,7 @@ class Setting:
 
     limit: int | None  # length of the lists; None keeps the limit of a weights file, 0 that of a system, too
     model: str = ""  # of the vectors
-    lists: tuple[str, ...] | None = (
-        None  # recorded lists of other engines; None where our retrievers search
-    )
+    lists: tuple[str, ...] | None = None  # recorded lists of other engines; None where our retrievers search
 
     @property
     def size(self) -> int:

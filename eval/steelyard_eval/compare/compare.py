@@ -1,6 +1,6 @@
 """Compares configurations on the same queries: contenders to lists to values by query to tests."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -36,11 +36,9 @@ from steelyard_eval.recording.provenance import TOOL, edited, overlap_notice
 from steelyard_eval.recording.replay import facts_of, ordered, rows_by_query
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Answer, Fact, Provenance, Result, replace
-from steelyard_eval.views.frames import Answered
+from steelyard_eval.views.frames import Answered, Values
 
 METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
-Values = Mapping[str, Mapping[str, Floats]]
-"""Label -> metric -> float64[Q]."""
 
 
 def compare(

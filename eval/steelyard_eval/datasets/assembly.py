@@ -120,7 +120,13 @@ def notices(
     targets = [r.target for e in entries.items for r in e.relations]
     targets += [e.superseded_by for e in entries.items if e.superseded_by]
     unknown = sum(target not in entries.lines for target in targets)
-    scope, out = "of entries outside their query's filter", _out_of_scope(entries, queries, qrels)
+    scope, by_id = "of entries outside their query's filter", {entry.id: entry for entry in entries.items}
+    out = sum(
+        grade > 0 and entry in by_id and bool(query.filters.failed(by_id[entry]))
+        for query in queries.items
+        if query.filters
+        for entry, grade in qrels.get(query.id, {}).items()
+    )
     splits: dict[int, set[str]] = {}
     for unit, query in zip(unit_numbers(queries.items).tolist(), queries.items, strict=True):
         splits.setdefault(unit, set()).add(query.split)
@@ -160,16 +166,6 @@ def _suggested(table: JsonLines[Item], known: Collection[str]) -> str:
     absent = [name for name in known if not any(getattr(item, name) for item in table.items)]
     pairs = [(name, other) for name in absent if (other := meant(name, table.unknown))]
     return "".join(f"; did you mean {name!r} by {quote(other, 40)}?" for name, other in pairs)
-
-
-def _out_of_scope(entries: JsonLines[Entry], queries: JsonLines[Query], qrels: Grades) -> int:
-    by_id = {entry.id: entry for entry in entries.items}
-    return sum(
-        grade > 0 and entry in by_id and bool(query.filters.failed(by_id[entry]))
-        for query in queries.items
-        if query.filters
-        for entry, grade in qrels.get(query.id, {}).items()
-    )
 
 
 @dataclass(slots=True)

@@ -49,10 +49,6 @@ class JudgedPool(Struct, frozen=True, forbid_unknown_fields=True):
         if (self.depth > 0) != bool(self.contenders):
             raise ValueError("contenders have a depth")
 
-    def with_lists(self, contenders: Sequence[str], depth: int) -> "JudgedPool":
-        """The same after the first `depth` of these were judged, too."""
-        return JudgedPool(tuple(dict.fromkeys((*self.contenders, *contenders))), min(self.depth or depth, depth))
-
     @property
     def complete(self) -> bool:
         """Whether what has no grade is known not to be relevant."""

@@ -148,12 +148,6 @@ def broken_vectors(dataset: Dataset) -> list[dict[str, object]]:
     return rows
 
 
-def _chance(row: dict[str, Any], found: dict[str, Any]) -> float:
-    """The probability of so many among this kind, were it missed as often as the others (binomial)."""
-    rate = (found["missed"] - row["missed"] + 1) / (found["questions"] - row["questions"] + 2)
-    return float(bdtrc(row["missed"] - 1, row["questions"], rate))
-
-
 def _told(found: dict[str, Any]) -> Iterator[str]:
     if not found["questions"]:
         yield "No entry has a sentence to ask for it by."
@@ -163,7 +157,10 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
         f"sentence of their own ({found['missed'] / found['questions']:.0%})."
     )
     for row in found["kinds"]:
-        if row["missed"] / row["questions"] >= BROKEN and _chance(row, found) < 1 / (RARE * len(found["kinds"])):
+        # How likely so many among this kind are, were it missed as often as the others (binomial).
+        rate = (found["missed"] - row["missed"] + 1) / (found["questions"] - row["questions"] + 2)
+        chance = bdtrc(row["missed"] - 1, row["questions"], rate)
+        if row["missed"] / row["questions"] >= BROKEN and chance < 1 / (RARE * len(found["kinds"])):
             yield f"Of {row['kind']}: {row['missed']} of {row['questions']}; is it indexed?"
     for row in found["vectors"]:
         if row["empty"] or row["same"]:

@@ -279,10 +279,8 @@ def runs(ranking: Sequence[Scored]) -> tuple[Run, ...]:
 
 def settled_hash(lists: Sequence[Sequence[Scored]], ties: Sequence[Sequence[Run]]) -> str:
     """The hash of the ids of lists, whatever their order within the runs of each."""
-    return hashed([_settled([id_ for id_, _ in row], tie) for row, tie in zip(lists, ties, strict=False)])[:LENGTH]
-
-
-def _settled(ids: list[str], ties: Sequence[Run]) -> list[str]:
-    for begin, end in ties:
-        ids[begin:end] = sorted(ids[begin:end]) if end < len(ids) else [""] * (len(ids) - begin)
-    return ids
+    settled = [[id_ for id_, _ in row] for row in lists]
+    for ids, own in zip(settled, ties, strict=False):
+        for begin, end in own:
+            ids[begin:end] = sorted(ids[begin:end]) if end < len(ids) else [""] * (len(ids) - begin)
+    return hashed(settled)[:LENGTH]

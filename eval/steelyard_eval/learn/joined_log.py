@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -152,12 +153,10 @@ def _configurations(log: Log) -> dict[str, SearchConfig]:
     """The configurations that the log holds; one that cannot be read, or has another hash, counts as unknown."""
     configurations = {}
     for name, document in log.configurations.items():
-        try:
+        with suppress(ConfigError, KeyError):
             config = SearchConfig.from_json(document, f"policy {name}")
-        except (ConfigError, KeyError):
-            continue
-        if policy_of(config) == name:
-            configurations[name] = config
+            if policy_of(config) == name:
+                configurations[name] = config
     return configurations
 
 
@@ -183,9 +182,7 @@ def _asked(dataset: Dataset, log: Log) -> dict[int, Query]:
             asked[number] = dataset.queries[number]
             continue
         text, filters = log.added[at]
-        try:
+        with suppress(ConfigError):
             clean_query(text)
-        except ConfigError:
-            continue
-        asked[number] = Query(text, id=f"logged-{at}", filters=filters)
+            asked[number] = Query(text, id=f"logged-{at}", filters=filters)
     return asked

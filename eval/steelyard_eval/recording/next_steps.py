@@ -149,7 +149,10 @@ def writing(dataset: Dataset, more: int | None = None, purpose: str = "") -> lis
     file = QUERIES if dataset.in_memory else shell_word(dataset.path / QUERIES)
     known: dict[str, Fact] = {"all": not dataset.unlabelled, "more": more, "file": file}
     known |= {purpose: True} if purpose else {}
-    told = label_random_step(dataset, "write_queries", **known, **vectors_step(dataset))
+    if not dataset.in_memory and (models := sorted(dataset.query_vectors)):  # which new queries need, too
+        known["vectors"] = [f"queries.{visible(model)}.f16.npy" for model in models]
+        known["embedders"] = [f"--embedder {kind}" for kind in _kinds_recorded(dataset)] or ["--embedder KIND"]
+    told = label_random_step(dataset, "write_queries", **known)
     steps = [told]
     if queries_are_fixed(dataset) and not dataset.in_memory:
         accept = Step(told.key, told.facts, words_of("check", dataset, options={"--accept": True}))
@@ -161,17 +164,6 @@ def writing(dataset: Dataset, more: int | None = None, purpose: str = "") -> lis
 def queries_are_fixed(dataset: Dataset) -> bool:
     """Whether its queries.jsonl cannot grow by itself."""
     return dataset.in_memory or bool(dataset.query_vectors) or holds_hash(dataset.path, QUERIES)
-
-
-def vectors_step(dataset: Dataset) -> dict[str, Fact]:
-    """What to do with the recorded vectors of queries where there are new ones; nothing without any."""
-    if dataset.in_memory or not (models := sorted(dataset.query_vectors)):
-        return {}
-    options = [f"--embedder {kind}" for kind in _kinds_recorded(dataset)]
-    return {
-        "vectors": [f"queries.{visible(model)}.f16.npy" for model in models],
-        "embedders": options or ["--embedder KIND"],
-    }
 
 
 def _kinds_recorded(dataset: Dataset) -> list[str]:

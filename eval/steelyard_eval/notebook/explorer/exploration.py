@@ -56,7 +56,13 @@ class Exploration:
         for name in SYSTEMS if bench.source.space else ():
             system = read_configuration(name)
             self._starts.setdefault(system.label, system)
-        self.current = self._rival(used)
+        self._used = used
+        if isinstance(used, NamedConfig):
+            trial = bench.trial(bench.config(used))
+            values, ranked = trial.values(trial.weights), replay(trial.table, trial.config).ranked
+        else:
+            values, ranked = self._listed(used, bench.queries)
+        self.current = Reference(used.label, values, ranked.lists())
         self.query = 0
         self._take_up(begin.label, bench.config(begin))
         self.query = _first(self.values, self.current.lists)
@@ -212,15 +218,6 @@ class Exploration:
         }
 
     # What it is held against
-
-    def _rival(self, used: NamedConfig | ListContender) -> Reference:
-        self._used, bench = used, self.bench
-        if isinstance(used, NamedConfig):
-            trial = bench.trial(bench.config(used))
-            values, ranked = trial.values(trial.weights), replay(trial.table, trial.config).ranked
-        else:
-            values, ranked = self._listed(used, bench.queries)
-        return Reference(used.label, values, ranked.lists())
 
     def _held_out(self) -> Floats:
         """float64[H]: the current one on the queries held out."""

@@ -76,8 +76,9 @@ def _of_more_lists(session: Session) -> tuple[Batch, ...]:
     batches = dataset.provenance
     for (sampled, before), own in labels.items():
         if before and sampled and not (before.complete or {*pool.labels} <= {*before.contenders}):
-            new = Batch(sampled, own, before.with_lists(pool.labels, PLACES), session.judge)
-            batches = with_batch(batches, new)
+            every = tuple(dict.fromkeys((*before.contenders, *pool.labels)))
+            judged = JudgedPool(every, min(before.depth or PLACES, PLACES))
+            batches = with_batch(batches, Batch(sampled, own, judged, session.judge))
     return batches
 
 
