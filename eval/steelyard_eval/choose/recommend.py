@@ -142,11 +142,7 @@ def recommend(
 
 
 def _without_labels(
-    source: Source,
-    limit: int,
-    label: str,
-    config: SearchConfig | None,
-    restriction: Restriction,
+    source: Source, limit: int, label: str, config: SearchConfig | None, restriction: Restriction
 ) -> Recommendation:
     dataset, tables, notices = source.dataset, [], list[Message]()
     advice = advise(label, config, limit, source.model, dataset.sha256, facts=fact_signals_used(config, dataset))

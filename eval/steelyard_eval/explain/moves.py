@@ -35,7 +35,12 @@ def moves(before: ListView, after: ListView, about: Callable[[str], ExplainedEnt
     compared = {move["id"]: move for move in records if move["id"] in before.ranked and move["id"] in after.ranked}
     parts = [{id_: _parts(view, id_) for id_ in compared} for view in (before, after)]
     totals = [[sum(added.values()) for added in own.values()] for own in parts]
-    same = _on_one_scale(*parts)
+    signals = {name for added in parts[0].values() for name, value in added.items() if value}
+    # On one scale some signal adds the same in both, and not 0 everywhere.
+    same = any(
+        all(math.isclose(own.get(name, 0.0), parts[1][id_].get(name, 0.0)) for id_, own in parts[0].items())
+        for name in signals
+    )
     units = [1.0 if same or not own else max(own) - min(own) or 1.0 for own in totals]
     for id_, move in compared.items():
         others = [other for other in compared if _turned(move, compared[other])]
@@ -79,15 +84,6 @@ def _turned(one: ChangeRecord, other: ChangeRecord) -> bool:
 
 def _largest(parts: Mapping[str, float], least: float) -> str | None:
     return max((name for name in parts if parts[name] > least), key=lambda name: (parts[name], name), default=None)
-
-
-def _on_one_scale(before: Parts, after: Parts) -> bool:
-    """Whether some signal adds the same in both, and not 0 everywhere."""
-    names = {name for added in before.values() for name, value in added.items() if value}
-    return any(
-        all(math.isclose(added.get(name, 0.0), after[id_].get(name, 0.0)) for id_, added in before.items())
-        for name in names
-    )
 
 
 def _lead(parts: Parts, id_: str, others: Sequence[str], unit: float) -> dict[str, float]:

@@ -67,13 +67,14 @@ def update(
     gating = Gating(gated(comparable, [*rows.values()])) if comparable and rows else None
     if not accept_worse:
         _refuse_adverse(gate, now, [*rows.values()], differing)
+    embedder = gate.embedder or (gate.baseline.embedder if gate.baseline else "auto")
     written = Baseline(
         tool=TOOL,
         date=day(gate.now),
         dataset=gate.dataset.name,
         split=gate.split or gate.dataset.report_split or "all",
         limit=gate.limit,
-        embedder=gate.named_embedder,
+        embedder=gate.dataset.embedder or embedder if embedder == "auto" else embedder,  # what auto stands for
         tokens=gate.tokens,
         dialect=setup.DIALECT,
         hashes=Hashes(**gate.hashes, sources=setup.sources_hash()),

@@ -117,12 +117,6 @@ class Gate:
             return self.opened(self.embedder or "auto")
         return self.opened(Naming.of_baseline(self.path).embedder(self.baseline.embedder))
 
-    @property
-    def named_embedder(self) -> str:
-        """The embedder that a new baseline names: what auto stands for, where the data set says it."""
-        name = self.embedder or (self.baseline.embedder if self.baseline else "auto")
-        return self.dataset.embedder or name if name == "auto" else name
-
     @cached_property
     def queries(self) -> tuple[Query, ...]:
         """The judged queries of the split."""

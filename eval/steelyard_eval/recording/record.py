@@ -70,8 +70,12 @@ def begun(
             with resumable(workspace.embedder), workspace.store.snapshot():  # of one state, looked at once
                 parts = parts_of and parts_of(progress)
                 table = searcher.record(queries, signals, depth, data.sha256, progress, parts, keep=True)
-            if any(reranked(config.finish) for config in chosen):
-                table = rescored(workspace, queries, chosen, table, rerank)
+            if rescoring := [config for config in chosen if reranked(config.finish)]:
+                rows = np.full(len(table), rerank == "all")  # else the places that these configurations read
+                for config in rescoring if rerank != "all" else []:
+                    masked = table.at_depth(config.depths)
+                    rows |= to_rerank(masked, fuse(masked, config.effective), config.finish)
+                table = workspace.searcher(rescoring[0]).rerank(queries, table, rows)
             if any(isinstance(stage, Mmr) for config in chosen for stage in config.finish):
                 table = searcher.with_vectors(table)
             added = {"vectors": data.vectors_sha256, "intents": data.intents or CLASSIFIED}
@@ -91,22 +95,6 @@ def index_all(workspace: Workspace, configs: Iterable[SearchConfig]) -> None:
     with resumable(workspace.embedder):
         for name, read in signals.items():
             workspace.index_for([find_system(name)], read)
-
-
-def rescored(
-    workspace: Workspace,
-    queries: Sequence[Query],
-    configs: Sequence[SearchConfig],
-    table: SignalTable,
-    rerank: str,
-) -> SignalTable:
-    """The table with a re-ranker's scores of the places that these configurations read, or of all rows."""
-    rescoring = [config for config in configs if reranked(config.finish)]
-    rows = np.full(len(table), rerank == "all")
-    for config in rescoring if rerank != "all" else []:
-        masked = table.at_depth(config.depths)
-        rows |= to_rerank(masked, fuse(masked, config.effective), config.finish)
-    return workspace.searcher(rescoring[0]).rerank(queries, table, rows)
 
 
 def record_systems(

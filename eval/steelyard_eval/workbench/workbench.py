@@ -167,7 +167,7 @@ class Workbench:
         config: A system, a strategy or a weights file (default: what is used today).
         metrics, split, seed: As for `compare`.
         """
-        from steelyard_eval.compare.stages import compare_stages
+        from steelyard_eval.workbench.variants import compare_stages
 
         return self._kept(compare_stages(self.workspace, config or self.dataset.today, metrics, split, seed))
 
@@ -186,7 +186,7 @@ class Workbench:
         metrics: As for `compare`; the first one is compared.
         seed: Seed of the folds.
         """
-        from steelyard_eval.workbench.model_change import compare_models
+        from steelyard_eval.workbench.variants import compare_models
 
         made = compare_models(self.dataset, strategy or self.dataset.today, old, new, metrics, seed)
         return self._kept(made)

@@ -18,15 +18,7 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import evaluate_lists
 from steelyard_eval.measures.paired import TIE, difference_interval, mean_interval
-from steelyard_eval.notebook.explorer.explored_data import (
-    ExplorerData,
-    Record,
-    adopted,
-    described,
-    top,
-    top_of,
-    weight_names,
-)
+from steelyard_eval.notebook.explorer import explored_data
 from steelyard_eval.recording.replay import replay
 
 SLIDER_STEPS = 100
@@ -47,7 +39,7 @@ class Reference:
 class Exploration:
     """A configuration that is moved, from `start` or else from what is used today, and what is shown of it."""
 
-    def __init__(self, bench: ExplorerData, start: NamedConfig | None, current: Given) -> None:
+    def __init__(self, bench: explored_data.ExplorerData, start: NamedConfig | None, current: Given) -> None:
         self.bench = bench
         used = read(current, lists=bench.source.lists or ())
         begin = start or read_config(used)
@@ -81,9 +73,9 @@ class Exploration:
         self.trial = self.bench.trial(config)
         self.weights = list(self.trial.weights)
         self.values = self.trial.values(self.weights)
-        self.top = top_of(self.weights)
+        self.top = explored_data.top_of(self.weights)
 
-    def weigh(self, at: int, value: float) -> Record:
+    def weigh(self, at: int, value: float) -> explored_data.Record:
         """Set one weight, and measure."""
         if not 0 <= at < len(self.weights) or not 0 <= value <= self.top:
             raise ConfigError(f"weight {at} of {value} is outside 0..{self.top:g}")
@@ -91,26 +83,26 @@ class Exploration:
         self.values = self.trial.values(self.weights)
         return self.measured()
 
-    def begin(self, label: str) -> Record:
+    def begin(self, label: str) -> explored_data.Record:
         """StartingPoint from another system, or from where it all began."""
         if label not in self._starts:
             raise ConfigError(f"{label} is not among {', '.join(self._starts)}")
         self._take_up(label, self.bench.config(self._starts[label]))
         return self.opened()
 
-    def write(self, text: str) -> Record:
+    def write(self, text: str) -> explored_data.Record:
         """StartingPoint from a strategy that was typed, under the settings of the system at hand."""
         named = read_configuration(text, lists=self.bench.source.lists or ())
         self._take_up(named.label, self.bench.config(named))
         self._starts.setdefault(named.label, named)
         return self.opened()
 
-    def look(self, query: int) -> Record:
+    def look(self, query: int) -> explored_data.Record:
         """Show the list of another query."""
         self.query = query % len(self.bench.queries)
         return {"ranking": self._ranking()}
 
-    def find(self, text: str) -> Record:
+    def find(self, text: str) -> explored_data.Record:
         """Show the first query of this id, else the next whose text contains the words."""
         queries, wanted = self.bench.queries, text.casefold().strip()
         after = [(self.query + 1 + step) % len(queries) for step in range(len(queries))]
@@ -125,14 +117,14 @@ class Exploration:
         config = self.config
         proof = self.bench.proof(config)
         after = None if proof is None else (proof.values(self.weights), self._held_out())
-        chosen = adopted(self.bench, config, self.values, self.current.values, after)
+        chosen = explored_data.adopted(self.bench, config, self.values, self.current.values, after)
         return write_and_log({Path(path): chosen})[0]
 
     # What is shown
 
-    def opened(self) -> Record:
+    def opened(self) -> explored_data.Record:
         """Everything, for a picture that is drawn anew."""
-        controls: Record = {
+        controls: explored_data.Record = {
             "systems": list(self._starts),
             "system": self.start,
             "metric": str(self.bench.measure),
@@ -142,15 +134,15 @@ class Exploration:
             "top": self.top,
             "step": self.top / SLIDER_STEPS,
             "curves": self.trial.form is not None,
-            "weights": weight_names(self.trial.config.strategy),
+            "weights": explored_data.weight_names(self.trial.config.strategy),
         }
         return {"controls": controls, **self.measured()}
 
-    def measured(self) -> Record:
+    def measured(self) -> explored_data.Record:
         """What changes with a weight: the measure, and the list of the chosen query."""
         return {"result": self._result(), "ranking": self._ranking()}
 
-    def curve(self, at: int) -> Record:
+    def curve(self, at: int) -> explored_data.Record:
         """The exact curve under one weight: its course, the plateau around the weight, and the best one."""
         curve = self.trial.curve(at, self.weights, self.top)
         if curve is None:
@@ -167,7 +159,7 @@ class Exploration:
             "best": [best.low, best.high, best.value],
         }
 
-    def _result(self) -> Record:
+    def _result(self) -> explored_data.Record:
         values, base, groups = self.values, self.current.values, self.bench.units
         differences = values - base
         mean, gain = mean_interval(values, groups), difference_interval(differences, groups)
@@ -193,7 +185,7 @@ class Exploration:
             "best": self._moved(order[::-1][:LISTED_EXTREMES], differences, 1.0),
         }
 
-    def _moved(self, places: Indices, differences: Floats, sign: float) -> list[Record]:
+    def _moved(self, places: Indices, differences: Floats, sign: float) -> list[explored_data.Record]:
         """Describe the queries at these places (int64[n]) whose difference has this sign."""
         queries = self.bench.queries
         return [
@@ -202,11 +194,11 @@ class Exploration:
             if sign * differences[i] > TIE
         ]
 
-    def _ranking(self) -> Record:
+    def _ranking(self) -> explored_data.Record:
         query = self.bench.queries[self.query]
         grades = self.bench.dataset.qrels.get(query.id, {})
         before = self.current.lists[self.query]
-        now = top(self.trial.table, self.config, self.query, self.entries, grades, before)
+        now = explored_data.top(self.trial.table, self.config, self.query, self.entries, grades, before)
         return {
             "at": self.query,
             "id": query.id,
@@ -214,7 +206,7 @@ class Exploration:
             "value": float(self.values[self.query]),
             "base": float(self.current.values[self.query]),
             "now": now,
-            "before": [described(id_, self.entries, grades) for id_ in before[: len(now) or 10]],
+            "before": [explored_data.described(id_, self.entries, grades) for id_ in before[: len(now) or 10]],
         }
 
     # What it is held against

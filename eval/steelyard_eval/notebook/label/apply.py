@@ -77,7 +77,11 @@ def apply(session: Session) -> Applied:
         here = f"here are those of --judge {names}" if others else "judge first"
         raise ConfigError(f"{quote(str(source), PATH_WIDTH)} has no labels to apply; {here}")
     if session.first:
-        return _apply_second(session)
+        second = {query: dict(row) for query, row in dataset.second.items()}
+        given = {pair: one.grade for pair, one in session.given.items() if one.grade is not None}
+        for (query, entry), grade in given.items():
+            second.setdefault(query, {})[entry] = grade
+        return _written({dataset.path / SECOND_LABELS: qrels_text(second)}, [*given], [])
     held, now = dataset.qrels, session.labels
     added = [(query, id_) for query, row in now.items() for id_ in row if id_ not in held.get(query, {})]
     changed = [(query, id_) for query, row in held.items() for id_ in row if row[id_] != now[query][id_]]
@@ -85,14 +89,6 @@ def apply(session: Session) -> Applied:
     if files or session.counted()[1]:
         files |= _stated(session, file.name, qrels_text(now) if files else None)
     return _written(files, added, changed)
-
-
-def _apply_second(session: Session) -> Applied:
-    now = {query: dict(row) for query, row in session.pool.dataset.second.items()}
-    given = {pair: one.grade for pair, one in session.given.items() if one.grade is not None}
-    for (query, entry), grade in given.items():
-        now.setdefault(query, {})[entry] = grade
-    return _written({session.pool.dataset.path / SECOND_LABELS: qrels_text(now)}, [*given], [])
 
 
 def _written(files: Mapping[Path, str | bytes], added: list[Pair], changed: list[Pair]) -> Applied:
