@@ -66,9 +66,9 @@ def diagnose(vaults: Sequence[str] = ()) -> list[Check]:
         "FTS5": (_fts5, f"{again} apsw, whose wheel on PyPI has FTS5 compiled in"),
         "sqlite-vec": (_sqlite_vec, f"{again} sqlite-vec"),
         **{name: (partial(_imported, module), f"{again} {name}") for name, module in IMPORTED.items()},
-        **{f"extra {name}": (partial(_extra, name), installing(name)) for name in sorted(EXTRAS)},
-        "current folder": (partial(_folder, Path.cwd), "go to one that can be"),
-        "temporary folder": (partial(_folder, tempfile.gettempdir), "set TMPDIR to a folder that can be"),
+        **{f"extra {name}": (partial(_installed_extra, name), installing(name)) for name in sorted(EXTRAS)},
+        "current folder": (partial(_writable_folder, Path.cwd), "go to one that can be"),
+        "temporary folder": (partial(_writable_folder, tempfile.gettempdir), "set TMPDIR to a folder that can be"),
         "font of figures": (_font, f"{again} matplotlib, which brings DejaVu Sans"),
         "memory": (_memory_bound, "unset STEELYARD_MEMORY, or write a whole number of MiB"),
         "terminal encoding": (_terminal, "use a UTF-8 locale, or set PYTHONIOENCODING=utf-8"),
@@ -123,8 +123,7 @@ def _imported(module: str) -> str:
     return str(importlib.import_module(module).__version__)
 
 
-def _extra(name: str) -> str:
-    """An extra that code asks for, and that may be missing."""
+def _installed_extra(name: str) -> str:
     if absent := missing_modules(name):
         raise FaultError(f"not installed: {', '.join(absent)}", state="missing")
     return ", ".join(EXTRAS[name])
@@ -133,8 +132,7 @@ def _extra(name: str) -> str:
 # The machine
 
 
-def _folder(find: Callable[[], str | Path]) -> str:
-    """How much space is free in a folder in which a file can be written."""
+def _writable_folder(find: Callable[[], str | Path]) -> str:
     try:
         path = find()
         with tempfile.TemporaryFile(dir=path) as stream:
@@ -149,7 +147,6 @@ def _folder(find: Callable[[], str | Path]) -> str:
 
 
 def _font() -> str:
-    """The font of figures."""
     from matplotlib import font_manager, rcParams
 
     wanted = font_manager.FontProperties(family=rcParams["font.family"])
@@ -186,11 +183,10 @@ def _vault(path: str) -> str:
         texts = [space for space, _ in vault.spaces() if space.layer == "text"]
         lacking = {(quote(space.model), count) for space in texts if (count := len(vault.missing(space)))}
         without = [f"{count} lack vectors ({model})" for model, count in sorted(lacking)]
-        return "; ".join([f"{vault.count()} entries", *without, *_vectors(vault), *words])
+        return "; ".join([f"{vault.count()} entries", *without, *_vector_search(vault), *words])
 
 
-def _vectors(vault: Vault) -> list[str]:
-    """How the vectors of the largest space are searched."""
+def _vector_search(vault: Vault) -> list[str]:
     from steelyard.base.machine import MEMORY, PRECISION, budget, precision
 
     sizes, most = vault.vector_bytes(), budget()

@@ -65,7 +65,7 @@ def import_(
         if kind or map_ or set_:
             raise click.UsageError(f"{source} stores how it was imported; name SOURCE and OUT to change that")
         _tell(importing.refresh(source))
-    elif config := _weights(source):
+    elif config := _spec_kit_weights(source):
         from steelyard_eval.choose.answer import write_weights
 
         told = "".join(f"\n{line}" for line in write_weights({Path(out): config}))
@@ -104,8 +104,7 @@ def _list_kinds() -> None:
     put(rows, "\n".join([*lines, "", "Where programs keep their stores (steelyard import KIND OUT):", *places]))
 
 
-def _weights(source: str) -> SearchConfig | None:
-    """The configuration in system-spec-kit's own weights file; None for any other source."""
+def _spec_kit_weights(source: str) -> SearchConfig | None:
     from steelyard.base.extensions import extension as extension_of_engine
     from steelyard.config import is_foreign, read_json
 

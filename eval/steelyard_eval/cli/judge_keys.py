@@ -62,15 +62,14 @@ def work(session: Session) -> None:
             told = screen.press(key, note)
 
 
-ARROWS = {"A": "k", "B": "j", "C": "l", "D": "h"}
-"""The last letters of what the arrow keys send, up, down, right and left."""
+KEY_BY_ARROW_END = {"A": "k", "B": "j", "C": "l", "D": "h"}
 
 
 def _key() -> str:
     """One key; the end of the input, Escape and Ctrl-D quit."""
     pressed = click.getchar() if sys.stdin.isatty() else sys.stdin.read(1)
     if pressed[:2] in ("\x1b[", "\x1bO"):
-        return ARROWS.get(pressed[2:], "")
+        return KEY_BY_ARROW_END.get(pressed[2:], "")
     return "q" if pressed in ("", "\x04", "\x1b") else pressed.lower()
 
 

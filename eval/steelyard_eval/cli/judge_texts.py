@@ -161,8 +161,10 @@ def screen(shown: Record, height: int, message: str = "", *, full: bool = False)
     most = max(room - size * (len(rows) - 1), MIN_ENTRY_LINES)
     if len(entry) > most:
         entry[most - 1 :] = [f"{' ' * INDENT}... {len(entry) - most + 1} more lines: m"]
-    above = list(chain.from_iterable(_lines(rows[place], place, size) for place in range(at)))
-    below = list(chain.from_iterable(_lines(rows[place], place, size) for place in range(at + 1, len(rows))))
+    above = list(chain.from_iterable(_entry_in_brief(rows[place], place, size) for place in range(at)))
+    below = list(
+        chain.from_iterable(_entry_in_brief(rows[place], place, size) for place in range(at + 1, len(rows)))
+    )
     spare = max(room - len(entry), 2)
     up = min(len(above), max(spare // 2, spare - len(below)))
     if up < len(above):
@@ -172,8 +174,7 @@ def screen(shown: Record, height: int, message: str = "", *, full: bool = False)
     return "\n".join([*head, *above, *entry, *below, *foot])
 
 
-def _lines(row: Record, at: int, size: int) -> list[str]:
-    """An entry that the cursor is not on: its title and the beginning of its text, on a line or two."""
+def _entry_in_brief(row: Record, at: int, size: int) -> list[str]:
     line = _row(row, at, "  ")
     if size == 1:
         return [cut(f"{line}: {visible(row['text'])}" if row["text"] else line, width())]

@@ -31,12 +31,11 @@ from steelyard_eval.compare.python_searches import (
 from steelyard_eval.measures.trec_runs import Scored, best_first
 from steelyard_eval.result.structs import Message
 
-COLUMNS = {
+COLUMN_ALIASES = {
     "query": ("qid", "query_id", "query"),  # results of PyTerrier have the text of the query in `query`
     "entry": ("entry", "doc_id", "docno", "object_id", "id"),
     "score": ("score",),
 }
-"""The names that the columns of a table of lists may have, such as those of PyTerrier and of ir_measures."""
 
 
 def of_object(given: object, label: str) -> ListContender:
@@ -69,7 +68,7 @@ def of_object(given: object, label: str) -> ListContender:
 def of_frame(label: str, frame: Frame) -> ListContender:
     """A table with a row a result: query, entry, score (or query_id, doc_id, score). Raises ConfigError."""
     columns = []
-    for meaning, valid in COLUMNS.items():
+    for meaning, valid in COLUMN_ALIASES.items():
         present = [name for name in valid if name in frame.columns]
         if not present:
             have = ", ".join(quote(name, 40) for name in frame)

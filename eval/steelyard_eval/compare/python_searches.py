@@ -122,17 +122,16 @@ def takes_text(search: Callable[..., object]) -> bool:
 def document(item: object, known: Collection[str]) -> tuple[object, object]:
     """The id and the score of a document, None where it has none; an id of the corpus, `known`, comes first."""
     item, score = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
-    inner = _values(item, MAY_HOLD_ID)
-    parts = [item, *inner, *(deeper for part in inner for deeper in _values(part, MAY_HOLD_ID))]
-    named = [value for part in parts for value in _values(part, IDS)]
+    inner = _keys_or_attributes(item, MAY_HOLD_ID)
+    parts = [item, *inner, *(deeper for part in inner for deeper in _keys_or_attributes(part, MAY_HOLD_ID))]
+    named = [value for part in parts for value in _keys_or_attributes(part, IDS)]
     ids = [id_ for id_ in named if isinstance(id_, str | int) and not isinstance(id_, bool) and id_ != ""]
     found = next((id_ for id_ in ids if str(id_) in known), next(iter(ids), None))
-    scores = [score for part in parts for score in _values(part, SCORES)]
+    scores = [score for part in parts for score in _keys_or_attributes(part, SCORES)]
     return found, score if score is not None else next(iter(scores), None)
 
 
-def _values(part: object, names: Iterable[str]) -> list[object]:
-    """Keys of a mapping, or attributes of an object, as far as it has them."""
+def _keys_or_attributes(part: object, names: Iterable[str]) -> list[object]:
     found = (part.get(name) if isinstance(part, Mapping) else getattr(part, name, None) for name in names)
     return [value for value in found if value is not None]
 

@@ -154,7 +154,7 @@ def _about(about: document.ExplainedView, query: Mapping[str, Any]) -> list[str]
         values or "no labels, no metrics",
         extent if about["ranked"] else "nothing found",
         "lists only, no signals" if about["system"] is None else f"depth: {depths}",
-        *_unasked(about),
+        *_unsearched_retrievers(about),
     ]
     scoring = [stage for stage in about["finish"] if stage.startswith(("rerank(", "rescore("))]
     read, sure = [], about.get("confidence")
@@ -172,8 +172,7 @@ def _about(about: document.ExplainedView, query: Mapping[str, Any]) -> list[str]
     return [line for line in lines if line]
 
 
-def _unasked(about: document.ExplainedView) -> list[str]:
-    """The retrievers that were not searched, such as vectors where keywords had found enough."""
+def _unsearched_retrievers(about: document.ExplainedView) -> list[str]:
     skipped = about["skipped_retrievers"]
     return [f"not searched, as enough was found: {', '.join(skipped)}"] if skipped else []
 
@@ -194,7 +193,7 @@ def _not_read(about: document.ExplainedView, places: Sequence[document.PlaceReco
     lists = [each for row in places for each in row["lists"].items()]
     depths = {name: listed["depth"] for name, listed in lists if too_deep(**listed)}
     deep = ", ".join(f"{name} is read only to place {depth}" for name, depth in depths.items())
-    line = FACT_GAP.join(filter(None, (deep, *_unasked(about))))
+    line = FACT_GAP.join(filter(None, (deep, *_unsearched_retrievers(about))))
     return [line] if line else []
 
 

@@ -159,7 +159,7 @@ def _tables(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[stru
     ]
     yield structs.Table("gated", ["contender", "verdict", "change", "top10_changed"], moved_rows, trust)
     made = {
-        "lost": (["contender", "query", "text", "before", "now"], _lost),
+        "lost": (["contender", "query", "text", "before", "now"], _most_lost_queries),
         "gate_slices": (["contender", "slice", "value", "queries", "fall", "p_by_slice", "fell"], _slices),
         "gate_rule": (RULE, _rulings),
         "gate_broken": (["contender", "promise", "query", "entries"], lambda one: one.newly_broken),
@@ -171,8 +171,7 @@ def _tables(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[stru
     yield _baseline_table(gate)
 
 
-def _lost(one: BaselineComparison) -> Iterator[list[structs.Cell]]:
-    """The queries that lost most, where something is not fine."""
+def _most_lost_queries(one: BaselineComparison) -> Iterator[list[structs.Cell]]:
     before, now = one.baseline.values.ndcg, one.now.values.ndcg
     if one.verdict != "pass" or any(row.worse for row in one.slices):
         for at in one.worst()[:SHOWN_LOST_QUERIES]:

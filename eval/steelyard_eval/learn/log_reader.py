@@ -151,15 +151,15 @@ class _ReadingState:
             self.census.reject(fault, number)
         elif line.hits:
             waits = line.actions is None
-            self._emit(self.waiting.put(line, number, len(raw)) if waits else [(line, number)])
+            self._emit_impressions(self.waiting.put(line, number, len(raw)) if waits else [(line, number)])
         elif line.actions:
             if (gone := self.waiting.act(line, len(raw))) is None:
                 self.census.reject("acts on an impression that is not in the log, or long past", number)
             else:
-                self._emit(gone)
+                self._emit_impressions(gone)
 
     def finish(self) -> Log:
-        self._emit(self.waiting.rest())
+        self._emit_impressions(self.waiting.rest())
         self._count()
         with np.errstate(invalid="ignore", divide="ignore"):
             given = self.examined[0] / self.examined[1]
@@ -199,8 +199,7 @@ class _ReadingState:
         busy = bool(line.client_id) and self.per_client[day] > MOST_A_DAY
         return f"is one of more than {MOST_A_DAY:,} searches of its client that day (a program)" if busy else ""
 
-    def _emit(self, lines: Iterable[tuple[LogLine, int]]) -> None:
-        """Impressions whose acts are known."""
+    def _emit_impressions(self, lines: Iterable[tuple[LogLine, int]]) -> None:
         for line, number in lines:
             if any([hit.interleaved for hit in line.hits]):  # noqa: C419 -- a generator takes twice as long
                 key = searchers.token(line.client_id, line.user_query, int((line.seconds or 0.0) // searchers.DAY))

@@ -82,14 +82,13 @@ def with_stages(result: Result) -> Result:
         took, before = ((one.cost.latency or none).p50_ms for one in (row, whole))
         saved = None if took is None or before is None else before - took
         calls = (whole.cost.embedded or 0) - (row.cost.embedded or 0)
-        rows.append([row.label, _replaced(result, row.label), saved, calls])
+        rows.append([row.label, _mean_new_in_first_ten(result, row.label), saved, calls])
     notices = [one for one in result.notices if one.key not in OF_WHOLE]
     tables = [Table("stages", COLUMNS, rows), *(table for table in result.tables if table.key not in OF_WHOLE)]
     return changed(result, answer=Answer("stages", facts), notices=notices, tables=tables)
 
 
-def _replaced(result: Result, label: str) -> float:
-    """How many of the first ten are others without the part, in the mean query."""
+def _mean_new_in_first_ten(result: Result, label: str) -> float:
     pairs = [(query.lists[WHOLE].entries, query.lists[label].entries) for query in result.queries]
     return sum(len({*own[:TEN]} - {*other[:TEN]}) for own, other in pairs) / max(len(pairs), 1)
 

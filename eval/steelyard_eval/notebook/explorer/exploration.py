@@ -181,12 +181,11 @@ class Exploration:
                 for name, inside in self.bench.by_category().items()
             ],
             "differences": differences[order[evenly]].round(4).tolist(),
-            "worst": self._moved(order[:LISTED_EXTREMES], differences, -1.0),
-            "best": self._moved(order[::-1][:LISTED_EXTREMES], differences, 1.0),
+            "worst": self._described_moves(order[:LISTED_EXTREMES], differences, -1.0),
+            "best": self._described_moves(order[::-1][:LISTED_EXTREMES], differences, 1.0),
         }
 
-    def _moved(self, places: Indices, differences: Floats, sign: float) -> list[explored_data.Record]:
-        """Describe the queries at these places (int64[n]) whose difference has this sign."""
+    def _described_moves(self, places: Indices, differences: Floats, sign: float) -> list[explored_data.Record]:
         queries = self.bench.queries
         return [
             {"at": i, "id": queries[i].id, "text": queries[i].text, "difference": float(differences[i])}

@@ -36,7 +36,7 @@ class Screen:
         """
         session, pair = self.session, self.pair
         if key == "u":
-            return self._undo()
+            return self._undo_and_return()
         if key == "h" or (key == "l" and pair):
             return self._turn(STEPS[key])
         if pair is None or key not in (*map(str, GRADES), "x", "z", "j", "k"):
@@ -54,8 +54,7 @@ class Screen:
             return ""
         return f"nothing answers {pair[0]}, yet labels call {', '.join(relevant[:3])} relevant; u takes this back"
 
-    def _undo(self) -> str:
-        """Take the last answer back, and go where it is asked again."""
+    def _undo_and_return(self) -> str:
         back = self.session.undo()
         if not back:
             return "nothing is judged, so nothing is taken back"
