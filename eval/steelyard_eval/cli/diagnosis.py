@@ -92,9 +92,6 @@ def mebibytes(size: int) -> str:
     return f"{size / 2**20:.0f} MiB"
 
 
-# The program and what it is made of
-
-
 def _sqlite() -> str:
     import apsw
 
@@ -127,9 +124,6 @@ def _installed_extra(name: str) -> str:
     if absent := missing_modules(name):
         raise FaultError(f"not installed: {', '.join(absent)}", state="missing")
     return ", ".join(EXTRAS[name])
-
-
-# The machine
 
 
 def _writable_folder(find: Callable[[], str | Path]) -> str:
@@ -165,9 +159,6 @@ def _terminal() -> str:
     if encoding.lower().replace("-", "") not in ("utf8", "utf8sig"):
         raise FaultError(encoding, state="missing")
     return encoding
-
-
-# Vaults
 
 
 def _vault(path: str) -> str:

@@ -37,7 +37,11 @@ def gated(gate: Gate, compared: Sequence[BaselineComparison]) -> structs.Result:
     deciding = [one for one in compared if one.verdict == verdict]
     changed = [one for one in deciding if one.findings[0].key not in UNCHANGED]
     first, *rest = (changed if verdict == "pass" else deciding) or deciding
-    names = {one.now.label: f"{_was(one)} before" for one in compared}
+    names = {}
+    for one in compared:  # the baseline's own label, unless it takes another one's place
+        kept, now = one.baseline, one.now.ref.written
+        was = kept.written if now and kept.written and now != kept.written else kept.label
+        names[one.now.label] = f"{was} before"
     labels = {name: before if before not in names else f"{before} it" for name, before in names.items()}
     facts: dict[str, structs.Fact] = {"choice": first.now.label, "verdict": verdict}
     if verdict == "pass" and not changed:
@@ -92,12 +96,6 @@ def _provenance(gate: Gate, baseline: str) -> structs.Provenance:
         intents=intents_of(dataset) or "",
         ties=ties(kept.kind for kept in old.contenders),
     )
-
-
-def _was(one: BaselineComparison) -> str:
-    """What a contender's baseline is of: its own label, unless it takes another one's place."""
-    kept, now = one.baseline, one.now.ref.written
-    return kept.written if now and kept.written and now != kept.written else kept.label
 
 
 def _rows(one: BaselineComparison, before: str) -> Iterator[structs.Row]:

@@ -89,7 +89,12 @@ def prepare(
     asked = _asked(dataset, log)
     if not asked:
         raise DataError(f"{fault} query that can be searched{aside}")
-    configurations = _configurations(log)
+    configurations = {}  # that the log holds; one that cannot be read, or has another hash, counts as unknown
+    for name, document in log.configurations.items():
+        with suppress(ConfigError, KeyError):
+            held = SearchConfig.from_json(document, f"policy {name}")
+            if policy_of(held) == name:
+                configurations[name] = held
     label, config = _current(space, current, log, configurations)
     queries, query_of = tuple(asked.values()), np.full(len(dataset.queries) + len(log.added), -1, dtype=np.int64)
     query_of[[*asked]] = np.arange(len(asked))
@@ -147,17 +152,6 @@ def _known(space: Workspace, entries: Sequence[str]) -> DatasetIndex:
         scoped={(query.text, query.filters): number for number, query in numbered},
         extensible=not isinstance(space.embedder, RecordedEmbedder),
     )
-
-
-def _configurations(log: Log) -> dict[str, SearchConfig]:
-    """The configurations that the log holds; one that cannot be read, or has another hash, counts as unknown."""
-    configurations = {}
-    for name, document in log.configurations.items():
-        with suppress(ConfigError, KeyError):
-            config = SearchConfig.from_json(document, f"policy {name}")
-            if policy_of(config) == name:
-                configurations[name] = config
-    return configurations
 
 
 def _current(

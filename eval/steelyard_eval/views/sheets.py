@@ -126,22 +126,14 @@ def contenders(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None
         left = len(result.rows) - len(rows)  # none of them is better than the best that is shown
         below = [heading("more_rows", {"count": left})] if short and left else []
     if not (short and result.decision):
-        columns |= _cost_columns(rows, short)
+        times = [row.cost.latency for row in rows]
+        sizes = [(row.cost.keyword_bytes, row.cost.vector_bytes) for row in rows]
+        columns["p50_ms"] = [took.p50_ms if took else None for took in times]
+        if not short:
+            columns["p95_ms"] = [took.p95_ms if took else None for took in times]
+        columns["embedded"] = [row.cost.embedded for row in rows]
+        columns["megabytes"] = [None if None in (a, b) else ((a or 0) + (b or 0)) / 1e6 for a, b in sizes]
     return _sheet(result, "contenders", columns, below=below, words=[row.kind for row in rows])
-
-
-def _cost_columns(rows: Sequence[Row], short: bool) -> Columns:
-    times = [row.cost.latency for row in rows]
-    sizes = [(row.cost.keyword_bytes, row.cost.vector_bytes) for row in rows]
-    costs: dict[str, Sequence[Cell]] = {
-        "p50_ms": [took.p50_ms if took else None for took in times],
-        "p95_ms": [took.p95_ms if took else None for took in times],
-        "embedded": [row.cost.embedded for row in rows],
-        "megabytes": [None if None in (a, b) else ((a or 0) + (b or 0)) / 1e6 for a, b in sizes],
-    }
-    if short:
-        del costs["p95_ms"]
-    return costs
 
 
 def _tests(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None:

@@ -61,8 +61,6 @@ class Exploration:
         if self.weights:
             self.curve(0)  # compiles what curves need, once a machine, before the first move waits for it
 
-    # What is moved
-
     @property
     def config(self) -> SearchConfig:
         """The configuration as it stands."""
@@ -119,8 +117,6 @@ class Exploration:
         after = None if proof is None else (proof.values(self.weights), self._held_out())
         chosen = explored_data.adopted(self.bench, config, self.values, self.current.values, after)
         return write_and_log({Path(path): chosen})[0]
-
-    # What is shown
 
     def opened(self) -> explored_data.Record:
         """Everything, for a picture that is drawn anew."""
@@ -207,8 +203,6 @@ class Exploration:
             "now": now,
             "before": [explored_data.described(id_, self.entries, grades) for id_ in before[: len(now) or 10]],
         }
-
-    # What it is held against
 
     def _held_out(self) -> Floats:
         """float64[H]: the current one on the queries held out."""

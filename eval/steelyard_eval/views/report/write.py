@@ -144,7 +144,7 @@ def write(result: Result, out: str | Path) -> list[Path]:
     parts = sections(result, hashlib.sha256(json_text.encode()).hexdigest())
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
-        "report.html": page(result, parts),
+        "report.html": rendered(_above_sections(result), parts, result),
         "report.md": _markdown().get_template("report.md.j2").render(**_above_sections(result), sections=parts),
         "report.json": json_text,
     }
@@ -168,13 +168,8 @@ def _above_sections(result: Result) -> dict[str, Any]:
     }
 
 
-def page(result: Result, parts: Sequence[Section]) -> str:
-    """The page as HTML, with as many lists of the result as there is room for."""
-    return rendered(_above_sections(result), parts, result)
-
-
 def rendered(above: Mapping[str, Any], parts: Sequence[Section], result: Result | None = None) -> str:
-    """A page of these sections below a head, with the lists of a result, if there is one."""
+    """A page of these sections below a head, with as many lists of a result, if any, as there is room for."""
     template = _html().get_template("report.html.j2")
     shared = {"pictured": None, **above, "sections": parts, "policy": policy(), "badges": BADGES, "words": COLOURS}
     shared |= {"style": _asset("report.css"), "script": _asset("report.js")}
