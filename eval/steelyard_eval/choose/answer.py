@@ -25,7 +25,6 @@ from steelyard_eval.recording.next_steps import (
     WEIGHTS,
     current_path,
     describe_config,
-    export_command,
     installed_first,
     label_more_step,
     label_random_step,
@@ -150,7 +149,8 @@ def for_target(steps: Sequence[Step], target: str, verdict: str, kept_out: bool 
     if not target:
         return list(steps)
     path = try_path(WEIGHTS) if kept_out or verdict not in ("ship", "keep") else WEIGHTS
-    written = export_command("export_best" if kept_out else "export", path, target)
+    command = ["steelyard", "export", str(path), "--to", target]
+    written = Step("export_best" if kept_out else "export", {"target": target}, command)
     return [written, *(() if verdict == "ship" else steps[-1:])]
 
 
@@ -166,11 +166,6 @@ class ChosenAnswer(Answered):
     config: SearchConfig | None = None
     attempt: SearchConfig | None = None
     interrupted: bool = False
-
-    @property
-    def verdict(self) -> str:
-        """ship, try or keep."""
-        return self.result.decision.verdict if self.result.decision else "keep"
 
     def save_weights(self, path: str | Path) -> list[Path]:
         """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written.

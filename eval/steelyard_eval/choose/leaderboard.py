@@ -84,9 +84,8 @@ def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]
     embedded = [None if choice.source.lists is not None else place.embedded for place in places]
     if space is None:
         return [Cost(count) for count in embedded]
-    words = sum(
-        len(set(TokenSettings().analysis.read(entry)[0])) for entry in space.dataset.entries
-    )  # each counted once an entry
+    read = TokenSettings().analysis.read
+    words = sum(len(set(read(entry)[0])) for entry in space.dataset.entries)  # each counted once an entry
     times: dict[str, Latency] = {}
     known = [(place.label, place.config) for place in places if timed and place.config is not None]
     for label, config in bar("timing live search", known):

@@ -62,14 +62,11 @@ def work(session: Session) -> None:
             told = screen.press(key, note)
 
 
-KEY_BY_ARROW_END = {"A": "k", "B": "j", "C": "l", "D": "h"}
-
-
 def _key() -> str:
     """One key; the end of the input, Escape and Ctrl-D quit."""
     pressed = click.getchar() if sys.stdin.isatty() else sys.stdin.read(1)
     if pressed[:2] in ("\x1b[", "\x1bO"):
-        return KEY_BY_ARROW_END.get(pressed[2:], "")
+        return {"A": "k", "B": "j", "C": "l", "D": "h"}.get(pressed[2:], "")  # the arrows up, down, right and left
     return "q" if pressed in ("", "\x04", "\x1b") else pressed.lower()
 
 

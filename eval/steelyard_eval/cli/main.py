@@ -23,11 +23,11 @@ from steelyard_eval.cli.check_compare_explain import check, compare, explain, re
 from steelyard_eval.cli.gate_init_export import export, gate, init
 from steelyard_eval.cli.import_record_demo import demo, import_, record
 from steelyard_eval.cli.index_vault_doctor import doctor, index, vault
-from steelyard_eval.cli.options import LOGGER, tell
+from steelyard_eval.cli.options import tell
 from steelyard_eval.cli.recommend_learn_judge import judge, learn, recommend, tune
 from steelyard_eval.cli.search_serve import search, serve
 from steelyard_eval.common import process
-from steelyard_eval.common.console import folded, with_colours
+from steelyard_eval.common.console import LOGGER, folded, with_colours
 from steelyard_eval.common.process import INTERRUPTED, checked_source_date, was_interrupted
 
 COMMAND_GROUPS = {
@@ -60,7 +60,6 @@ def _say(kind: str, message: str) -> None:
 
 
 _OUT_OF_MEMORY = ("failed to map segment", "can't start new thread")
-
 _MEMORY_ENDED = "the command ran out of memory; allow more with --memory, or use less data"
 
 

@@ -140,8 +140,21 @@ def of_scales(row: Contender, table: SignalTable, dataset: Dataset, measure: Mea
     if row.kind == "system":
         return
     yield from weightless(row.label, row.config, table)
-    if not row.config.provenance:  # a scale that tuning chose was better on its labels
-        yield from _unlike(row, table, dataset, measure)
+    if row.config.provenance:  # a scale that tuning chose was better on its labels
+        return
+    # Sums that add scores of different ranges, with the metric before and after, where labels tell.
+    config, masked = row.config, table.at_depth(row.config.depths)
+    raw = {node: reach for node in _sums(config.effective) if (reach := _apart(node, masked))}
+    if not raw:
+        return
+    reached = [f"{name} up to {most:.3g}" for name, most in next(iter(raw.values())).items()]
+    cases = {intent: _with_minmax(case, raw) for intent, case in config.by_intent.items()}
+    scaled = replace(config, strategy=_with_minmax(config.strategy, raw), by_intent=cases)
+    after = _mean_if_labelled(table, dataset.qrels, measure, scaled)
+    before = None if after is None else _mean_if_labelled(table, dataset.qrels, measure, config)
+    label = row.label if before is None else f"{row.label} {before:.3f} -> {after:.3f}"
+    told: dict[str, Fact] = {"unmeasured": True} if before is None else {"metric": str(measure)}
+    yield Message("apart", {"labels": [label], "reached": reached, **told})
 
 
 def weightless(label: str, config: SearchConfig, table: SignalTable) -> Iterator[Message]:
@@ -156,22 +169,6 @@ def weightless(label: str, config: SearchConfig, table: SignalTable) -> Iterator
             without, of = int(none.sum()), int(found.sum())
             if 0 < of <= 2 * without:
                 yield Message("weightless", {"label": label, "term": str(expr), "without": without, "of": of})
-
-
-def _unlike(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[Message]:
-    """A notice where sums add scores of different ranges, with the metric before and after, where labels tell."""
-    config, masked = row.config, table.at_depth(row.config.depths)
-    raw = {node: reach for node in _sums(config.effective) if (reach := _apart(node, masked))}
-    if not raw:
-        return
-    reached = [f"{name} up to {most:.3g}" for name, most in next(iter(raw.values())).items()]
-    cases = {intent: _with_minmax(case, raw) for intent, case in config.by_intent.items()}
-    scaled = replace(config, strategy=_with_minmax(config.strategy, raw), by_intent=cases)
-    after = _mean_if_labelled(table, dataset.qrels, measure, scaled)
-    before = None if after is None else _mean_if_labelled(table, dataset.qrels, measure, config)
-    label = row.label if before is None else f"{row.label} {before:.3f} -> {after:.3f}"
-    told: dict[str, Fact] = {"unmeasured": True} if before is None else {"metric": str(measure)}
-    yield Message("apart", {"labels": [label], "reached": reached, **told})
 
 
 def _sums(expr: Expr) -> Iterator[NormalizedSum]:

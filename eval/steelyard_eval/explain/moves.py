@@ -18,9 +18,6 @@ from steelyard_eval.explain.view import ListView, View, contributions
 
 ROUNDING = 1e-12
 
-Parts = Mapping[str, Mapping[str, float]]
-"""By entry and signal, what it adds to the score."""
-
 
 def moves(before: ListView, after: ListView, about: Callable[[str], ExplainedEntry]) -> list[ChangeRecord]:
     """Make a record for every entry of either list, in the order of the second, then those that left.
@@ -86,7 +83,9 @@ def _largest(parts: Mapping[str, float], least: float) -> str | None:
     return max((name for name in parts if parts[name] > least), key=lambda name: (parts[name], name), default=None)
 
 
-def _lead(parts: Parts, id_: str, others: Sequence[str], unit: float) -> dict[str, float]:
+def _lead(
+    parts: Mapping[str, Mapping[str, float]], id_: str, others: Sequence[str], unit: float
+) -> dict[str, float]:
     """By signal, how far it puts an entry ahead of others, in shares of a unit; 0 without others."""
     names = sorted({name for added in parts.values() for name in added})
     mean = {name: sum(parts[other].get(name, 0.0) for other in others) / max(len(others), 1) for name in names}

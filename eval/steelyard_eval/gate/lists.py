@@ -51,11 +51,6 @@ class ContenderRef:
     one: NamedConfig | ListContender
     written: str
 
-    @property
-    def label(self) -> str:
-        """Its name."""
-        return self.one.label
-
 
 def read_contenders(many: GivenMany) -> list[ContenderRef]:
     """Read contenders; ConfigError lists every fault at once, a label that two of them have among them."""
@@ -119,7 +114,7 @@ class ContenderLists:
     @property
     def label(self) -> str:
         """Its name."""
-        return self.ref.label
+        return self.ref.one.label
 
     @property
     def first(self) -> list[list[str]]:
@@ -139,8 +134,8 @@ def run(gate: Gate, refs: Iterable[ContenderRef]) -> list[ContenderLists]:
     refs = list(refs)
     named = [(ref, ref.one) for ref in refs if isinstance(ref.one, NamedConfig)]
     found = {own.label: own for own in (_replayed(gate, named) if named else ())}
-    found |= {ref.label: _listed(gate, ref, ref.one) for ref in refs if isinstance(ref.one, ListContender)}
-    return [found[ref.label] for ref in refs]
+    found |= {ref.one.label: _listed(gate, ref, ref.one) for ref in refs if isinstance(ref.one, ListContender)}
+    return [found[ref.one.label] for ref in refs]
 
 
 def _replayed(gate: Gate, named: Sequence[tuple[ContenderRef, NamedConfig]]) -> Iterator[ContenderLists]:
@@ -219,8 +214,7 @@ def geometric_gain(lists: Ranked, judgments: Judgments) -> Floats:
 
     Rank-biased precision (Moffat and Zobel, TOIS 2008) without its factor 1 - p, over the R relevant entries.
     """
-    size = np.diff(lists.offsets)
-    query = np.repeat(np.arange(size.size), size)
+    size, query = np.diff(lists.offsets), lists.query
     place = np.arange(query.size) - np.repeat(lists.offsets[:-1], size)
     relevant = judgments.grades(query, lists.entry) >= 1
     gains = np.where(relevant & (place < DEEPEST), PERSISTENCE**place, 0.0)

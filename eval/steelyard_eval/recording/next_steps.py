@@ -96,11 +96,6 @@ def _installing(key: str, kind: str) -> list[Step]:
     return [Step(key, {}, shlex.split(installing(extra)))] if extra and missing_modules(extra) else []
 
 
-def export_command(key: str, path: Path, target: str) -> Step:
-    """Write a weights file for another system."""
-    return Step(key, {"target": target}, ["steelyard", "export", str(path), "--to", target])
-
-
 def to_do(verdict: str, last: Sequence[Step], dataset: Dataset, model: str) -> list[Step]:
     """What to do under a verdict: which file to search with and, `last`, what would settle the rest.
 

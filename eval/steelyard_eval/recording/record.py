@@ -1,6 +1,5 @@
 """Records the signal table of each system, by running its retrievers once over many queries."""
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,12 +18,10 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import CANDIDATE_RETRIEVERS, DEPENDENT, FETCHED, LAYERS
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.common.console import bar
+from steelyard_eval.common.console import LOGGER, bar
 from steelyard_eval.datasets import CLASSIFIED
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.workspace import Workspace, estimate_cost
-
-LOGGER = logging.getLogger("steelyard")
 
 
 def record(

@@ -42,6 +42,11 @@ class Answered(Tabular):
         return say(self.result.answer)
 
     @property
+    def verdict(self) -> str:
+        """ship, try or keep; of a gate pass, fail, inconclusive or mismatch; empty of a comparison."""
+        return self.result.verdict
+
+    @property
     def notices(self) -> tuple[str, ...]:
         """What to know before the numbers are read, such as ids that no entry has."""
         return tuple(map(say, self.result.notices))
@@ -170,11 +175,6 @@ STRICT_EXIT_CODE = 3
 @dataclass(frozen=True, repr=False)
 class Gating(Answered):
     """The result of a gate; docs/gate-rules.md describes its document."""
-
-    @property
-    def verdict(self) -> str:
-        """pass, fail, inconclusive or mismatch."""
-        return self.result.answer.key
 
     def exit_code(self, strict: bool = False) -> int:
         """0 fine, 1 search got worse, 2 mismatch, 3 inconclusive where that counts as a failure."""

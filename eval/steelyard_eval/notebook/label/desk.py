@@ -127,7 +127,7 @@ def _steps(session: Session, record: Record) -> Iterator[Step]:
 
 
 def upcoming(session: Session) -> list[Record]:
-    """The pairs that are asked next if none is skipped, `LISTED` at most, with their texts."""
+    """The pairs that are asked next if none is skipped, `MAX_LISTED_PAIRS` at most, with their texts."""
     pairs: list[Record] = []
     for query, entry in islice(session.upcoming(), MAX_LISTED_PAIRS):
         asked, shown = session.shown((query, entry))
