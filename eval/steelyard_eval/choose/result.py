@@ -199,7 +199,7 @@ def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> I
     if isinstance(used, Contender):
         table = choice.candidates.recorded(used.config).table
         yield from of_scales(used, table, dataset, by_places)
-    if picked and picked != choice.current.config:
+    if picked and picked != choice.current.config:  # its scale was chosen by labels
         yield from weightless(picked.name, picked, choice.candidates.recorded(picked).table)
     yield from (
         Message("plain_text", {"text": text})
