@@ -79,24 +79,22 @@ def write_queries(data: Dataset, seed: int) -> None:
     texts = logged_queries(data, seed)
     try:
         if not texts:
-            _add_typed(data, seed, texts)
+            click.echo(
+                f"{data.called} has no queries. Write {WANTED} as you would ask; an empty line shows another "
+                "entry, u takes the last query back, q ends. The entry is a reminder of what there is: do not use "
+                "its words.",
+                err=True,
+            )
+            for entry in reminders(data, seed):
+                words = " ".join(f"{entry.title} {entry.text}".split())
+                show(wrapped(f"entry    {words[:MAX_REMINDER_CHARS]}", INDENT))
+                text = _asked(entry, texts)
+                texts += [text] if text not in ("", "q") else []
+                if text == "q" or len(texts) == WANTED:
+                    break
     finally:
         if texts:
             note(f"{save_queries(data, texts)} queries are in {data.path / QUERIES}")
-
-
-def _add_typed(data: Dataset, seed: int, texts: list[str]) -> None:
-    click.echo(
-        f"{data.called} has no queries. Write {WANTED} as you would ask; an empty line shows another entry, "
-        "u takes the last query back, q ends. The entry is a reminder of what there is: do not use its words.",
-        err=True,
-    )
-    for entry in reminders(data, seed):
-        show(wrapped(f"entry    {' '.join(f'{entry.title} {entry.text}'.split())[:MAX_REMINDER_CHARS]}", INDENT))
-        text = _asked(entry, texts)
-        texts += [text] if text not in ("", "q") else []
-        if text == "q" or len(texts) == WANTED:
-            return
 
 
 def _asked(entry: Entry, texts: list[str]) -> str:

@@ -93,7 +93,19 @@ def _listed(about: document.ExplainedView, query: Mapping[str, Any]) -> TextBloc
     if any("finished" in entry for entry in entries):
         columns["fused"] = [f"{entry.get('fused') or entry['score']:.6f}" for entry in entries]
     silent = _silent(entries)
-    columns |= _signals(entries, silent, decimals)
+    # What each signal adds to the score, or its raw value where it has no weight or is the score itself.
+    terms = dict.fromkeys((t["signal"], t["weight"]) for entry in entries for t in entry["contributions"])
+    names = dict.fromkeys(name for entry in entries for name in entry["signals"])
+    names |= dict.fromkeys(name for name, _ in terms)
+    short = [short_name(name) for name in names]
+    alone = all([entry["score"]] == [own["value"] for own in entry["signals"].values()] for entry in entries)
+    weighed = set() if alone else {name for name, weight in terms if weight}
+    shown_as = [(name, None) for name in names if name not in weighed]
+    for name, weight in [*shown_as, *(term for term in terms if term[0] in weighed)]:
+        if name not in silent:
+            head = short_name(name) if short.count(short_name(name)) == 1 else name
+            head = head if weight is None else f"{number_text(weight)}*{head}"
+            columns[head] = [_signal(entry, name, weight, decimals) for entry in entries]
     if any(entry["factor"] for entry in entries):
         columns["factor"] = [f"x{entry['factor']['value']:.4g}" if entry["factor"] else "x1" for entry in entries]
     columns[TITLE] = [entry["headline"] for entry in entries]
@@ -107,26 +119,6 @@ def _silent(entries: Sequence[document.ListedEntry]) -> list[str]:
     heard = {term["signal"] for entry in entries for term in entry["contributions"] if term["contribution"]}
     heard |= {name for entry in entries for name, signal in entry["signals"].items() if signal["value"]}
     return [name for name in names if len(entries) > 1 and name not in heard]
-
-
-def _signals(
-    entries: Sequence[document.ListedEntry], silent: Sequence[str], decimals: int
-) -> dict[str, list[str]]:
-    """What each signal adds to the score, or its raw value where it has no weight or is the score itself."""
-    terms = dict.fromkeys((t["signal"], t["weight"]) for entry in entries for t in entry["contributions"])
-    names = dict.fromkeys(name for entry in entries for name in entry["signals"])
-    names |= dict.fromkeys(name for name, _ in terms)
-    short = [short_name(name) for name in names]
-    alone = all([entry["score"]] == [own["value"] for own in entry["signals"].values()] for entry in entries)
-    weighed = set() if alone else {name for name, weight in terms if weight}
-    shown_as = [(name, None) for name in names if name not in weighed]
-    columns = {}
-    for name, weight in [*shown_as, *(term for term in terms if term[0] in weighed)]:
-        if name not in silent:
-            head = short_name(name) if short.count(short_name(name)) == 1 else name
-            head = head if weight is None else f"{number_text(weight)}*{head}"
-            columns[head] = [_signal(entry, name, weight, decimals) for entry in entries]
-    return columns
 
 
 def _signal(entry: document.ListedEntry, name: str, weight: float | None, decimals: int) -> str:

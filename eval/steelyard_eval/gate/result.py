@@ -116,9 +116,8 @@ def _rows(one: BaselineComparison, before: str) -> Iterator[structs.Row]:
 
 
 def _means(values: Values) -> dict[str, structs.Estimate]:
-    return {
-        name: structs.Estimate(mean) for name, mean in zip(NAMES, values.matrix.mean(axis=1).tolist(), strict=True)
-    }
+    means = zip(NAMES, values.matrix.mean(axis=1).tolist(), strict=True)
+    return {name: structs.Estimate(mean) for name, mean in means}
 
 
 def _notices(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[structs.Message]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -131,8 +132,6 @@ class Workbench:
         referee: For whoever tries many: look compares on one half of the labelled queries, and counts; verdict
             opens the other half, once, for at most five contenders (default: all queries).
         """
-        from dataclasses import replace
-
         from steelyard_eval.candidates.ceiling import with_ceiling
         from steelyard_eval.compare import compare
         from steelyard_eval.compare.contenders import with_newest
@@ -627,8 +626,6 @@ def load(
     intents: Source of query intents: classified, as in live search (default), or given, the field `intent` of
         queries if the system knows it.
     """
-    from dataclasses import replace
-
     from steelyard_eval.datasets import open_dataset
     from steelyard_eval.datasets.in_memory import load_dict
 
