@@ -113,7 +113,7 @@ def few_timed_searches():
     from steelyard_eval.compare import lists_and_latency
 
     for module in (lists_and_latency, costs, choice_limits):
-        module.TIMED = 3
+        module.TIMED_QUERIES = 3
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from steelyard_eval.views.frames import Gating
 
 
-_RAN: list[Gating] = []
-"""What was gated in this session, for its summary."""
+_GATED: list[Gating] = []
 
 
 def assert_no_regression(
@@ -28,30 +27,22 @@ def assert_no_regression(
 ) -> Gating:
     """Fail the test when search got worse since the baseline; return the result otherwise.
 
+    Raises AssertionError with verdict, table and worst queries; also if data or labels differ from the baseline's.
+
     Parameters
     ----------
-    dataset : str, Path or Dataset
-        The data set, or its folder.
-    contender : any contender, or several
-        A system, a strategy, a weights file, a TREC run, an endpoint, a function; all that the baseline names by
-        default. A single one is compared with a baseline of a single one whatever their names.
-    baseline : str or Path
-        The committed file.
-    strict : bool
-        Whether inconclusive fails, too.
-    options
-        budget, block_slices, embedder, split, limit.
-
-    Raises
-    ------
-    AssertionError
-        With verdict, table and worst queries; also if data or labels differ from the baseline's.
+    dataset: The data set, or its folder.
+    contender: One or several: a system, a strategy, a weights file, a TREC run, an endpoint, a function; all that
+        the baseline names by default. A single one is compared with a baseline of one whatever their names.
+    baseline: The committed file.
+    strict: Whether inconclusive fails, too.
+    options: budget, block_slices, embedder, split, limit.
     """
     from steelyard_eval.gate.gate import check  # a session that gates nothing loads nothing
     from steelyard_eval.gate.setup import Gate
 
     found = check(Gate.of(dataset, baseline, **options), contender)
-    _RAN.append(found)
+    _GATED.append(found)
     if found.exit_code(strict):
         raise AssertionError(str(found))
     return found
@@ -59,7 +50,7 @@ def assert_no_regression(
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:  # noqa: ANN401 -- pytest's own class, which it may lack
     """Print a line for every gate that ran."""
-    if _RAN:
+    if _GATED:
         terminalreporter.section("steelyard gate")
-        for found in _RAN:
+        for found in _GATED:
             terminalreporter.line(found.sentence, yellow=found.verdict == "inconclusive")

@@ -19,9 +19,9 @@ from steelyard_eval.candidates.candidates import candidates_around
 from steelyard_eval.candidates.families import PRESETS, starts
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer, measured
 from steelyard_eval.candidates.settings import config_key, settings
-from steelyard_eval.candidates.source import Source
 from steelyard_eval.common.configurations import written_name
 from steelyard_eval.compare.contenders import Contender, usable
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.measures.metrics import Judgments, Measure

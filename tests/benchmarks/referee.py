@@ -16,8 +16,8 @@ from steelyard_eval import load
 from steelyard_eval.candidates.candidates import build_candidates, record_all
 from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.grid import LabelScorer
-from steelyard_eval.candidates.source import Source
 from steelyard_eval.compare.referee import SHORTLIST
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import paired

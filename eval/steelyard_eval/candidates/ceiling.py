@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.signal_frame import ENTRY, QUERY, signal_frame, values_by_query
-from steelyard_eval.common.configurations import LIMIT, Setting
+from steelyard_eval.common.configurations import USUAL_LIMIT, Setting
 from steelyard_eval.common.console import bar
 from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets.groups import unit_numbers
@@ -22,8 +22,7 @@ from steelyard_eval.recording.provenance import FOLDS
 from steelyard_eval.result.structs import Estimate, Fact, Message, Result, Table, replace
 
 TREES = {"learning_rate": 0.05, "max_iter": 100, "max_leaf_nodes": 7, "min_samples_leaf": 40}
-MIN_UNITS = 20
-"""Different labelled queries, below which nothing is learned."""
+MIN_UNITS_TO_LEARN = 20
 LABEL, LIST = "learned model", "learned"
 COLUMNS = ["ranker", "interval", "gain", "above"]
 Values = Mapping[str, Mapping[str, Floats]]  # label -> metric -> float64[Q]
@@ -39,11 +38,11 @@ def with_ceiling(result: Result, values: Values, source: Source, tuned: Floats |
     asked = {query.id: query for query in source.dataset.queries}
     queries = [asked[row.id] for row in result.queries]
     units = unit_numbers(queries).tolist()
-    if len(set(units)) < MIN_UNITS:
-        return _told(result, Message("ceiling_few", {"fewest": MIN_UNITS}))
+    if len(set(units)) < MIN_UNITS_TO_LEARN:
+        return _told(result, Message("ceiling_few", {"fewest": MIN_UNITS_TO_LEARN}))
     other = None if tuned is not None else _best(result)
     against = primary[other] if other is not None else np.asarray(tuned)
-    learned = learned_values(source, queries, parse_measures([metric])[0], result.provenance.limit or LIMIT)
+    learned = learned_values(source, queries, parse_measures([metric])[0], result.provenance.limit or USUAL_LIMIT)
     mean = mean_interval(learned, units).shown(0.0)
     base = primary[result.provenance.baseline]
     today, gain = (difference_interval(learned - own, units).shown(-1.0) for own in (base, against))
@@ -67,7 +66,7 @@ def learned_values(source: Source, queries: Sequence[Query], measure: Measure, l
     model = HistGradientBoostingRegressor(**TREES, early_stopping=False, random_state=0)
     scores = np.full(len(frame), np.nan)
     with threadpool_limits(1):  # so that no bit follows the number of cores
-        for train, test in bar("learned model")(list(GroupKFold(FOLDS).split(rows, groups=groups[rows]))):
+        for train, test in bar("learned model", list(GroupKFold(FOLDS).split(rows, groups=groups[rows]))):
             model.fit(signals.iloc[rows[train]], grades[rows[train]])
             scores[rows[test]] = model.predict(signals.iloc[rows[test]])
     config = Setting(limit, lists=(LIST,)).strategy(LIST)

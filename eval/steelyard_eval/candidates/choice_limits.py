@@ -92,7 +92,7 @@ class Restriction:
             return why
         if self.latency is None or space is None:
             return None
-        took = _median(space, config, queries)
+        took = _median_ms(space, config, queries)
         return Message("too_slow", {"ms": f"{took:.1f}"}) if took > self.latency else None
 
     def costs(self, candidates: CandidateSet, config: SearchConfig) -> Message | None:
@@ -123,14 +123,14 @@ class Restriction:
         took: dict[object, float] = {}
         starts = [*candidates.grid.starts.tolist()]
         blocks = list(zip(candidates.grid.blocks, starts[:-1], starts[1:], strict=True))
-        for block, begin, end in bar("what may be chosen")(blocks):
+        for block, begin, end in bar("what may be chosen", blocks):
             if self.costs(candidates, block.config):
                 continue
             if self.latency is not None and space is not None:
                 config, read = block.config, block.config.effective  # what is fetched does not depend on weights
                 key = repr((config.name, read.shown_as, sorted(read.signals), config.retrievers))
                 if key not in took:
-                    took[key] = _median(space, config, queries)
+                    took[key] = _median_ms(space, config, queries)
                 if took[key] > self.latency:
                     continue
             few = {begin, begin + 1 % (end - begin), (begin + end) // 2, end - 1}
@@ -148,8 +148,7 @@ class Restriction:
 NONE = Restriction()
 
 
-def _median(space: Workspace, config: SearchConfig, queries: Sequence[Query]) -> float:
-    """Milliseconds of a live search."""
+def _median_ms(space: Workspace, config: SearchConfig, queries: Sequence[Query]) -> float:
     return float(np.median(latencies(space, config, queries, TIMED).searches))
 
 

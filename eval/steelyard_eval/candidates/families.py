@@ -1,4 +1,4 @@
-"""What is tried: every family of strategies over what the data set has, and the systems' own.
+"""What is tried: every family of strategies over what the data set has and the systems' own, or one strategy.
 
 Families, retrievers and signals declare what there is to try (`Expr.initial_strategies`, `Option.tried`); here it
 is found out which of it tells entries apart on this data, and what is left out is named. Nothing reads a label,
@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,18 +21,20 @@ from steelyard.finish import stages_without
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.fusion.node import Available
 from steelyard.memory.query import Query
+from steelyard.memory.text import content
 from steelyard.retrievers import CANDIDATE_RETRIEVERS, DEPENDENT, LAYERS, layers_read
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table.signal_table import RERANK, SignalTable
 from steelyard_eval.candidates.grid import LINE
-from steelyard_eval.candidates.settings import of_retrievers, recorded_alike, settings
-from steelyard_eval.candidates.source import idle
+from steelyard_eval.candidates.settings import idle_options, of_retrievers, recorded_alike, settings, shapes
 from steelyard_eval.common.configurations import Setting
-from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.compare.contenders import Contender, Given, read, read_config
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.source import Source
-from steelyard_eval.datasets import GIVEN
+from steelyard_eval.datasets import GIVEN, Dataset
 from steelyard_eval.recording.record import index_all
+from steelyard_eval.result.structs import Message
 
 SETTINGS = 30
 """Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth
@@ -55,6 +58,12 @@ mem0 is tried where it is named: what recommendations keep of their promise was 
 LEAST_PER_INTENT = 5  # queries of an intent, below which it goes with the rest
 MAX_RANK_CORRELATION = 0.9  # the correlation of two signals' ranks above which one of them is enough
 SAMPLE = 100  # queries on which it is seen which signals tell entries apart
+
+
+@lru_cache(maxsize=2)  # every family of a command asks
+def idle(dataset: Dataset) -> frozenset[str]:
+    """The options of analysis that are not tried on the entries of a data set."""
+    return idle_options([content(entry) for entry in dataset.entries])
 
 
 @dataclass(frozen=True)
@@ -214,3 +223,40 @@ def _whole(source: Source, row: Contender) -> Contender | None:
         return None
     lost = row.config.effective.signals - left.config.effective.signals
     return left if not notices or (row.kind == "system" and lost.isdisjoint(LAYERS)) else None
+
+
+@dataclass(frozen=True)
+class Only:
+    """The one strategy that is tuned.
+
+    `word` is how a command names it, None where it exists in Python alone; with `weights_only` its settings stay
+    as they are written. `notices` say what it runs without.
+    """
+
+    row: Contender
+    word: str | None
+    weights_only: bool
+    notices: tuple[Message, ...] = ()
+
+
+def read_current(given: Given, limit: int, source: Source) -> Contender | ListContender:
+    """Any contender: a system, an expression, a weights file, a run, an endpoint, a table of lists, a function.
+
+    Raises ConfigError for what is none, or needs what the data set or the recording does not have.
+    """
+    contender = read(given, lists=source.lists or ())
+    return contender if isinstance(contender, ListContender) else source.supplied(contender, limit)[0]
+
+
+def read_only(given: Given, limit: int, source: Source, weights_only: bool) -> Only:
+    """One strategy that is tuned alone; ConfigError for one that has lists alone, or nothing to tune."""
+    named = read_config(given, source.lists or ())
+    row, notices = source.supplied(named, limit)
+    strategy = row.config.effective
+    parameters = source.space and not weights_only and of_retrievers(row.config, 1, idle(source.dataset))
+    if len(shapes(strategy)) == 1 and len(strategy.weights) < 2 and not parameters:
+        raise ConfigError(
+            f"{strategy} has nothing to tune; name a strategy with weights, such as rrf(fts, vector)"
+        )
+    config = replace(row.config, strategy=strategy, by_intent={})
+    return Only(replace(row, config=config), named.word, weights_only, tuple(notices))

@@ -74,7 +74,6 @@ class FusionTuner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         return tags
 
     def _config(self, frame: pd.DataFrame, strategy: str | None) -> tuple[Measure, SearchConfig]:
-        """The metric, and a strategy over the lists, which are as long as the metric looks, or 10."""
         (measure,) = parse_measures([self.metric])
         lists = tuple(name for name in frame.columns if name not in (QUERY, ENTRY) and names_list(name))
         if not lists:

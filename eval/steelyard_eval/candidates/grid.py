@@ -187,7 +187,7 @@ class LabelScorer:
         if found := next((cached for key, cached in kept if key == asked), None):
             return cast(Grid, found)
         made, each = _forms(table, settings, judgments), columns // len(settings)
-        shown = bar("laying out weights")(settings)
+        shown = bar("laying out weights", settings)
         result = Grid.joined([_of(config, next(made), self.metric, each) for config in shown])
         if len(table) <= KEPT_ROWS:  # for the next command on this recording
             kept.append((asked, result))

@@ -70,7 +70,7 @@ class Kernel:
         return cls(
             form=form,
             measures=chosen,
-            rows=_filled(np.ldexp(form.columns.T, -exponents)),
+            rows=_padded(np.ldexp(form.columns.T, -exponents)),
             exponents=exponents,
             kinds=np.array([m.kind for m in chosen], dtype=np.int64),
             cutoffs=np.array(cutoffs, dtype=np.int64),
@@ -102,7 +102,7 @@ class Kernel:
             )
         fraction, exponent = np.frexp(weights)
         exponent = np.where(fraction == 0, -(2**20), exponent + self.exponents)
-        return _filled(np.ldexp(fraction, exponent - exponent.max(axis=1, initial=-(2**20), keepdims=True)))
+        return _padded(np.ldexp(fraction, exponent - exponent.max(axis=1, initial=-(2**20), keepdims=True)))
 
     def _compiled(self, scaled: Singles, threads: int | None) -> Floats:
         """float64[M, W, Q]: every measure by the compiled loops."""
@@ -196,8 +196,7 @@ def _added(worth: Floats) -> Floats:
     return total
 
 
-def _filled(columns: Floats) -> Singles:
-    """Pad float64[n, S] to float32[n, S']."""
+def _padded(columns: Floats) -> Singles:
     width = max(STEP, -(-columns.shape[1] // STEP) * STEP)
     rows = np.zeros((len(columns), width), dtype=np.float32)
     rows[:, : columns.shape[1]] = columns

@@ -74,8 +74,7 @@ def of_retrievers(config: SearchConfig, queries: int, idle: Collection[str] = ()
     return tried
 
 
-SAMPLE, MIN_SHARE = 500, 0.2
-"""Texts that are looked at, and the share of them in which an option of words has to matter to be tried."""
+MAX_SAMPLED_TEXTS, MIN_SHARE = 500, 0.2
 _OTHER_SCRIPTS = re.compile("[\u0370-\u1fff\u2e80-\uffff]")
 _IDENTIFIER = re.compile("[a-z][A-Z]|[A-Za-z]_[A-Za-z]")
 
@@ -85,7 +84,7 @@ def idle_options(texts: Sequence[str]) -> frozenset[str]:
 
     identifiers where few texts have one of several parts, ngrams where nearly all are English.
     """
-    some = texts[:: max(1, len(texts) // SAMPLE)]
+    some = texts[:: max(1, len(texts) // MAX_SAMPLED_TEXTS)]
     parted = sum(bool(_IDENTIFIER.search(text)) for text in some)
     foreign = sum(bool(_OTHER_SCRIPTS.search(text)) or language_of(text) not in ("", "english") for text in some)
     counts = ("identifiers", parted), ("ngrams", foreign)
@@ -228,14 +227,13 @@ def simplify_config(
     before = means(config)
     for names in filter(None, idle):
         left = config.strategy.without(names)
-        drafts = [] if left is None else [_one_list(left), left] if config.system == "plain" else [left]
+        drafts = [] if left is None else [_as_one_list(left), left] if config.system == "plain" else [left]
         shorter = (config.with_strategy(draft) for draft in drafts)
         config = next((one for one in shorter if np.abs(means(one) - before).max() <= MAX_METRIC_CHANGE), config)
     return config
 
 
-def _one_list(strategy: Expr) -> Expr:
-    """A sum of one list as that list, which orders entries alike."""
+def _as_one_list(strategy: Expr) -> Expr:
     alone = isinstance(strategy, Rrf | WeightedSum) and [*map(type, strategy.children)] == [Signal]
     return strategy.children[0] if alone else strategy
 

@@ -17,7 +17,7 @@ from steelyard.retrievers import CANDIDATE_RETRIEVERS, DEPENDENT
 from steelyard.table.signal_table import NO_FACTS, SignalTable
 from steelyard_eval.candidates.families import telling_facts
 from steelyard_eval.candidates.grid import LabelledRecording
-from steelyard_eval.common.configurations import LIMIT
+from steelyard_eval.common.configurations import USUAL_LIMIT
 from steelyard_eval.common.tabular import Frame
 from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets.groups import unit_numbers
@@ -30,7 +30,7 @@ Framed = tuple[Frame, Ints, Indices]
 
 
 def signal_frame(
-    source: Source, queries: Sequence[Query], limit: int = LIMIT, *, combined: bool = False
+    source: Source, queries: Sequence[Query], limit: int = USUAL_LIMIT, *, combined: bool = False
 ) -> Framed:
     """X, y int64[N] with the grades, 0 without a label, and groups int64[N], which number what varies together.
 

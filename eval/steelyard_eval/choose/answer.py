@@ -25,7 +25,6 @@ from steelyard_eval.recording.next_steps import (
     WEIGHTS,
     current_path,
     describe_config,
-    export_command,
     installed_first,
     label_more_step,
     label_random_step,
@@ -57,7 +56,7 @@ def answer_of(decided: Decided, empty: bool = False) -> Answer:
     else:
         ruling, label, before = decided.ruling, choice.current.label, choice.current.values[choice.metric]
         verdict, blocker = ruling.verdict, ruling.blocker
-        said = describe_decision(ruling, label, str(choice.metric), _called(written), float(before.mean()))
+        said = describe_decision(ruling, label, str(choice.metric), _spoken_name(written), float(before.mean()))
         if empty and verdict == "keep":
             said, last = Message("keep_nothing_found", {"current": label}), [Step("check_language")]
         elif blocker is None:
@@ -75,8 +74,7 @@ def answer_of(decided: Decided, empty: bool = False) -> Answer:
     return structs.replace(answer, because=[*answer.because, *above, cost], steps=steps)
 
 
-def _called(config: SearchConfig | None) -> str:
-    """What was decided on, as a person calls it: its formula where that is short."""
+def _spoken_name(config: SearchConfig | None) -> str:
     if config is None:
         return ""
     system, _, options = written_name(config).rstrip("]").partition("[")
@@ -151,7 +149,8 @@ def for_target(steps: Sequence[Step], target: str, verdict: str, kept_out: bool 
     if not target:
         return list(steps)
     path = try_path(WEIGHTS) if kept_out or verdict not in ("ship", "keep") else WEIGHTS
-    written = export_command("export_best" if kept_out else "export", path, target)
+    command = ["steelyard", "export", str(path), "--to", target]
+    written = Step("export_best" if kept_out else "export", {"target": target}, command)
     return [written, *(() if verdict == "ship" else steps[-1:])]
 
 
@@ -168,25 +167,20 @@ class ChosenAnswer(Answered):
     attempt: SearchConfig | None = None
     interrupted: bool = False
 
-    @property
-    def verdict(self) -> str:
-        """ship, try or keep."""
-        return self.result.decision.verdict if self.result.decision else "keep"
-
     def save_weights(self, path: str | Path) -> list[Path]:
         """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written.
 
         What an earlier run left beside it is removed, or it would be taken for what this one says; `path` itself
         stays as it was under try. What is replaced or removed is copied first, and that is logged.
         """
-        return write_and_log(_files(path, self.config, self.attempt))
+        return write_and_log(_planned_files(path, self.config, self.attempt))
 
     def saved(self, path: str | Path, dataset: Dataset) -> tuple[Self, list[str]]:
         """The same answer about these files, which are written; a line each on what is in it.
 
         `dataset` is the one whose kept runs have what earlier runs wrote there.
         """
-        target, files = Path(path), _files(path, self.config, self.attempt)
+        target, files = Path(path), _planned_files(path, self.config, self.attempt)
         before = write_weights(files, dataset)
         content = "file_chosen" if self.verdict == "ship" else "file_today"
         other = "file_attempt" if self.verdict == "try" else "file_allowed"
@@ -221,8 +215,7 @@ Files = Mapping[Path, SearchConfig | None]  # what each file is to hold; None fo
 _log = logging.getLogger(__name__)
 
 
-def _files(path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None) -> Files:
-    """What each file is to hold."""
+def _planned_files(path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None) -> Files:
     target = Path(path)
     pair = {current_path(target): None if attempt is None else config, try_path(target): attempt}
     return pair | ({target: config} if attempt is None and config is not None else {})
@@ -233,13 +226,13 @@ def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
 
     Each is copied first, but for one that is replaced by the same search, and nothing of that is lost.
     """
-    new = [_search(config.to_json()) for config in files.values() if config is not None]
+    new = [_without_provenance(config.to_json()) for config in files.values() if config is not None]
     lines = []
     for file, config in files.items():
         record: object = None
         with suppress(ConfigError):  # it may hold anything, and be missing
             record = read_json(file)
-        if file.is_file() and (config is None or _search(record) not in new):
+        if file.is_file() and (config is None or _without_provenance(record) not in new):
             copy, name = backup_path(file), tuned_on_dataset(record)
             write_text(copy, read_bytes(file))
             facts: dict[str, Fact] = {"file": str(file), "done": "removed" if config is None else "replaced"}
@@ -261,6 +254,5 @@ def write_and_log(files: Files) -> list[Path]:
     return [file for file, config in files.items() if config is not None]
 
 
-def _search(record: object) -> Any:  # noqa: ANN401 -- whatever the file holds
-    """A weights file without when and how it was chosen."""
+def _without_provenance(record: object) -> Any:  # noqa: ANN401 -- whatever the file holds
     return canonical({**record, "provenance": None}) if isinstance(record, dict) else record

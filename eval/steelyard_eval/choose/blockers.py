@@ -19,7 +19,7 @@ from steelyard.config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.labels import RANDOM_SAMPLES, SAMPLED, UNKNOWN_SAMPLES, JudgedPool
+from steelyard_eval.datasets.labels import RANDOM_SAMPLES, SAMPLINGS, UNKNOWN_SAMPLES, JudgedPool
 from steelyard_eval.measures.judgments import condensed
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate, known_mean
 from steelyard_eval.result.structs import Blocker, Fact
@@ -35,11 +35,10 @@ MAX_P_NO_GAIN_UNKNOWN_POOL, MAX_P_NO_GAIN_KNOWN_POOL = 0.05, 0.5
 """The largest doubt in a gain among judged entries: where no pool is stated, and where the stated one covers the
 current configuration. Then few entries are missing, and what is left only must not speak against the gain."""
 CUTOFF = 10  # the first places that have to be judged, for a metric without a cutoff
-SIGNAL_FAMILIES = {
+SIGNALS_THAT_RANK_ALIKE = {
     "words": frozenset({"fts", "bm25", "tfidf"}),
     "vectors": frozenset({"vector", "cosine", "l0", "l1", "l2"}),
 }
-"""Signals that rank much the same entries first."""
 
 
 MISLEADING_SD_RATIO = 0.5
@@ -156,7 +155,7 @@ def chosen_queries(sampled: str) -> Blocker:
     """That the queries were chosen, and how."""
     if sampled == "failing":
         return Blocker("failing", remedy="draw")
-    return Blocker("chosen_queries", {"how": SAMPLED[sampled]}, "draw")
+    return Blocker("chosen_queries", {"how": SAMPLINGS[sampled]}, "draw")
 
 
 def _finds(label: str, config: SearchConfig | None) -> frozenset[str]:
@@ -178,4 +177,4 @@ def _pooled(pool: JudgedPool) -> frozenset[str]:
 
 
 def _ways(signals: frozenset[str]) -> frozenset[str]:
-    return frozenset(way for way, names in SIGNAL_FAMILIES.items() if signals & names)
+    return frozenset(way for way, names in SIGNALS_THAT_RANK_ALIKE.items() if signals & names)

@@ -12,20 +12,13 @@ from steelyard.fusion.node import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, Current
 from steelyard_eval.candidates.choice_limits import NONE, Restriction
+from steelyard_eval.candidates.families import Only
 from steelyard_eval.candidates.kernel import DEEPEST
 from steelyard_eval.candidates.settings import round_weights, same_sum
-from steelyard_eval.candidates.source import Only
+from steelyard_eval.choose import few_labels
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
 from steelyard_eval.choose.differences import ModelLabels, Scored, SecondMeasurement
 from steelyard_eval.choose.duel import PairSelectionState, pairwise_estimate
-from steelyard_eval.choose.few_labels import (
-    FewLabelCandidates,
-    UnlabelledAdvice,
-    advise,
-    decide_from_pairs,
-    decide_with_public_prior,
-    fact_signals_used,
-)
 from steelyard_eval.choose.public import lookup_priors, public_table
 from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, Gates, Ruling, apply_rule, gain_prior_over
 from steelyard_eval.compare.source import Source
@@ -113,23 +106,22 @@ class Choice:
         """What to expect of a candidate on unseen queries."""
         scored, prior = self.scored, gain_prior_over(self.current.config)
         return Expectation(
-            scored, prior, self.seed, lambda row: scored.adjusted(row, self.differences(row)), self._same
+            scored, prior, self.seed, lambda row: scored.adjusted(row, self.differences(row)), self._is_current
         )
 
-    def _same(self, candidate: int) -> bool:
-        """Whether a candidate is what is used today on another scale."""
+    def _is_current(self, candidate: int) -> bool:
         used = self.current.config
         return used is not None and same_sum(used.effective, self.candidates.grid.config(candidate).effective)
 
     @cached_property
-    def few(self) -> FewLabelCandidates | None:
+    def few(self) -> few_labels.FewLabelCandidates | None:
         """What public collections showed of the candidates; they compared families, not settings of one."""
         if self.only:
             return None
         table, advice = public_table(), self._known
         keys, favoured = self.candidates.grid.keys(table.rows), advice.attempt is not None
         model, sha256 = self.source.model, self.source.dataset.sha256
-        return FewLabelCandidates.of(keys, table, model, sha256, advice.shown, favoured)
+        return few_labels.FewLabelCandidates.of(keys, table, model, sha256, advice.shown, favoured)
 
     @cached_property
     def pairs(self) -> PairSelectionState | None:
@@ -149,17 +141,17 @@ class Choice:
         return enough - int(self.pairs.judged.sum())
 
     @cached_property
-    def advice(self) -> UnlabelledAdvice:
+    def advice(self) -> few_labels.UnlabelledAdvice:
         """What public collections say."""
         return replace(self._known, more=self.pairs_needed)
 
     @cached_property
-    def _known(self) -> UnlabelledAdvice:
+    def _known(self) -> few_labels.UnlabelledAdvice:
         dataset, used = self.source.dataset, self.current
         pairs = sum(map(len, dataset.qrels.values())) if dataset.sampled == "duel" else 0
-        facts = fact_signals_used(used.config, dataset)
+        facts = few_labels.fact_signals_used(used.config, dataset)
         place = self.limit, self.source.model, dataset.sha256
-        return advise(used.label, used.config, *place, self.labelled, pairs, facts)
+        return few_labels.advise(used.label, used.config, *place, self.labelled, pairs, facts)
 
     def blocker(self, candidate: int) -> Blocker | None:
         """Why a candidate cannot ship, whatever the figures say."""
@@ -181,7 +173,6 @@ class Choice:
         )
 
     def _side(self, label: str, config: SearchConfig | None) -> ContenderScores:
-        """What a configuration, or the lists that are used today, show of the labels."""
         if config is not None:
             run = self.candidates.replayed(config.with_limit(max(config.limit, DEEPEST)))
             judgments = self.candidates.recorded(config).judgments
@@ -249,7 +240,9 @@ def decide(choice: Choice) -> Decided:
         if choice.pairs_needed <= 0:
             row = int(few.rows[choice.pairs.leaders[0]])
             used = choice.candidates.grid.config(row) == choice.current.config
-            return Decided(choice, decide_from_pairs(expect, gates, None if used else row), False)
+            return Decided(choice, few_labels.decide_from_pairs(expect, gates, None if used else row), False)
         labelled = 0
     ruling = apply_rule(expect, gates, choice.blocker)
-    return Decided(choice, *decide_with_public_prior(ruling, expect, gates, few, labelled, choice.blocker))
+    return Decided(
+        choice, *few_labels.decide_with_public_prior(ruling, expect, gates, few, labelled, choice.blocker)
+    )

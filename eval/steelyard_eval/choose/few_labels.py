@@ -15,20 +15,12 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.config import SearchConfig
-from steelyard.fusion import Expr
-from steelyard_eval.choose import public
+from steelyard.fusion import Expr, parse_strategy
+from steelyard.systems import find_system
+from steelyard_eval.choose import public, rule
 from steelyard_eval.choose.blockers import MIN_TO_SHIP, TOO_FEW, chosen_queries
 from steelyard_eval.choose.differences import Scored, posterior
 from steelyard_eval.choose.public import PriorGains, PublicGains, PublicTable
-from steelyard_eval.choose.rule import (
-    OVER_FUSION,
-    Expectation,
-    Gates,
-    Ruling,
-    gain_prior_over,
-    keep_decision,
-    try_decision,
-)
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.spread import Matrix, spread
 from steelyard_eval.result.structs import Blocker, Fact, Message
@@ -44,7 +36,7 @@ below what ships: at 2.5 one label turned a ship to a keep, in 3 of 60 sets of l
 
 def fewest_labels(config: SearchConfig) -> int:
     """Labelled questions from which on they decide together with a log, over what is used today."""
-    return MIN_OVER_FUSION_WITH_LOG if gain_prior_over(config) is OVER_FUSION else MIN_QUERIES_WITH_LOG
+    return MIN_OVER_FUSION_WITH_LOG if rule.gain_prior_over(config) is rule.OVER_FUSION else MIN_QUERIES_WITH_LOG
 
 
 @dataclass(frozen=True)
@@ -133,13 +125,13 @@ def ahead_by(differences: Matrix, units: Indices, prior: PriorGains, deviations:
 
 
 def decide_with_public_prior(
-    decision: Ruling,
-    expect: Expectation,
-    gates: Gates,
+    decision: rule.Ruling,
+    expect: rule.Expectation,
+    gates: rule.Gates,
     few: FewLabelCandidates | None,
     labelled: int,
     find_blocker: Callable[[int], Blocker | None] = lambda candidate: None,
-) -> tuple[Ruling, bool]:
+) -> tuple[rule.Ruling, bool]:
     """The decision, and whether it now rests on public collections.
 
     Below `MIN_TO_SHIP` labelled questions nothing ships. What does not ship for want of proof gives way to the
@@ -158,8 +150,8 @@ def decide_with_public_prior(
     top = few.leader(scored, decision.candidate) if labelled else few.favourite
     by_public = labelled < MIN_TO_SHIP and top == few.favourite
     if top is None:
-        return keep_decision(scored), by_public
-    attempt = decision if top == decision.candidate else try_decision(expect, gates, top, find_blocker(top))
+        return rule.keep_decision(scored), by_public
+    attempt = decision if top == decision.candidate else rule.try_decision(expect, gates, top, find_blocker(top))
     if attempt.verdict == "try" and attempt.more is not None:  # with fewer nothing ships, whatever is expected
         fewest = queries_needed(labelled)
         least, most = (count and max(count, fewest) for count in attempt.more_range)
@@ -167,14 +159,14 @@ def decide_with_public_prior(
     return attempt, by_public and attempt.verdict == "try"
 
 
-def decide_from_pairs(expect: Expectation, gates: Gates, row: int | None) -> Ruling:
+def decide_from_pairs(expect: rule.Expectation, gates: rule.Gates, row: int | None) -> rule.Ruling:
     """The decision on pairs that were chosen one by one: their own leader, whatever queries say.
 
     `row` is the leader, which is worth trying; None is what is used today, which is kept.
     """
     if row is None:
-        return keep_decision(expect.scored)
-    return try_decision(expect, gates, row, chosen_queries("duel"))
+        return rule.keep_decision(expect.scored)
+    return rule.try_decision(expect, gates, row, chosen_queries("duel"))
 
 
 _OWN = ("severity", "importance", "importance_tier", "document_type", "spec_level", "tags", "domain")
@@ -245,8 +237,8 @@ def advise(
     known |= {**shown.facts, "vectors": public.vectors_of(model)}
     if not shown.likely:
         return advice("keep", Message("public_keep", known), shown=shown)
-    attempt = public.default_config(config, limit, model)
-    return advice("try", Message("public_try", known), attempt, shown)
+    made = find_system("plain").config(config.limit if config else limit, model)
+    return advice("try", Message("public_try", known), made.with_strategy(parse_strategy(public.DEFAULT)), shown)
 
 
 def fact_signals_used(config: SearchConfig | None, dataset: Dataset) -> list[str]:
@@ -255,7 +247,7 @@ def fact_signals_used(config: SearchConfig | None, dataset: Dataset) -> list[str
     On workshop, which has them, the default loses .034 to .161 to soleri, over which it was better on all ten
     public collections (docs/evidence/few-labels.md).
     """
-    used = set() if config is None else SIGNAL_FIELDS.keys() & _counted(config.effective)
+    used = set() if config is None else SIGNAL_FIELDS.keys() & _signals_with_weight(config.effective)
     return [
         name
         for name in sorted(used)
@@ -264,9 +256,8 @@ def fact_signals_used(config: SearchConfig | None, dataset: Dataset) -> list[str
     ]
 
 
-def _counted(strategy: Expr) -> frozenset[str]:
-    """The signals of a strategy but for those that a weight of 0 takes out of every score."""
+def _signals_with_weight(strategy: Expr) -> frozenset[str]:
     silent = [term.expr for term in strategy.own_terms if term.weight == 0]
     children = strategy.children
     signals = strategy.signals.difference(*(child.signals for child in children))
-    return signals.union(*(_counted(child) for child in children if child not in silent))
+    return signals.union(*(_signals_with_weight(child) for child in children if child not in silent))

@@ -60,7 +60,7 @@ def leaderboard(decided: Decided) -> list[Place]:
             values = run.metrics(candidates.recorded(config).judgments, choice.measures)
             places.append(Place(label, config, values, tuned, int(run.embedded.sum())))
 
-    for at, start in bar("leaderboard")(list(enumerate(candidates.starts))):
+    for at, start in bar("leaderboard", list(enumerate(candidates.starts))):
         rows = np.flatnonzero(candidates.start_index == at)
         if start.preset and current.config != start.config:
             add(start.label, start.config, tuned=False)
@@ -84,26 +84,19 @@ def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]
     embedded = [None if choice.source.lists is not None else place.embedded for place in places]
     if space is None:
         return [Cost(count) for count in embedded]
-    words = sum(
-        len(set(TokenSettings().analysis.read(entry)[0])) for entry in space.dataset.entries
-    )  # each counted once an entry
-    times = _times(choice, places, space) if timed else {}
+    read = TokenSettings().analysis.read
+    words = sum(len(set(read(entry)[0])) for entry in space.dataset.entries)  # each counted once an entry
+    times: dict[str, Latency] = {}
+    known = [(place.label, place.config) for place in places if timed and place.config is not None]
+    for label, config in bar("timing live search", known):
+        if summary := latencies(space, config, choice.queries, TIMED).summary():
+            times[label] = summary
     return [
         Cost(count, _keywords(space, place.config, words), _vectors(space, place.config), times.get(place.label))
         if place.config
         else Cost(count)
         for count, place in zip(embedded, places, strict=True)
     ]
-
-
-def _times(choice: Choice, places: Sequence[Place], space: Workspace) -> dict[str, Latency]:
-    """Milliseconds of live searches, by label."""
-    took: dict[str, Latency] = {}
-    known = [(place.label, place.config) for place in places if place.config is not None]
-    for label, config in bar("timing live search")(known):
-        if summary := latencies(space, config, choice.queries, TIMED).summary():
-            took[label] = summary
-    return took
 
 
 def _keywords(space: Workspace, config: SearchConfig, words: int) -> int:

@@ -18,8 +18,7 @@ import numpy as np
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.files import STRICT_JSON
 from steelyard.config import SearchConfig
-from steelyard.fusion import Linear, parse_strategy
-from steelyard.systems import find_system
+from steelyard.fusion import Linear
 from steelyard_eval.candidates.settings import config_key
 from steelyard_eval.result.structs import Fact
 
@@ -128,12 +127,6 @@ def class_of(model: str) -> str:
 def vectors_of(model: str) -> str | None:
     """Whose vectors stand for a model, where that has to be said; None where they are MiniLM's own."""
     return None if model.startswith("minilm") else CLASSES[class_of(model)]
-
-
-def default_config(config: SearchConfig | None, limit: int, model: str) -> SearchConfig:
-    """The default, at the limit of what it is compared with."""
-    made = find_system("plain").config(config.limit if config else limit, model)
-    return made.with_strategy(parse_strategy(DEFAULT))
 
 
 def share_of_vector(config: SearchConfig, *, scaled: Container[str] = SCALED) -> float | None:

@@ -1,7 +1,6 @@
 """`recommend`: which strategy and which weights, over every family or one strategy, against what is used today."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,9 +13,8 @@ from steelyard.config import SearchConfig
 from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
 from steelyard_eval.candidates.ceiling import with_ceiling
 from steelyard_eval.candidates.choice_limits import Restriction
-from steelyard_eval.candidates.families import StartingPoint, starts
+from steelyard_eval.candidates.families import StartingPoint, read_current, read_only, starts
 from steelyard_eval.candidates.grid import LabelScorer
-from steelyard_eval.candidates.source import read_current, read_only
 from steelyard_eval.choose.answer import ChosenAnswer, advised, for_target
 from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.choice import Choice, Decided, decide
@@ -79,13 +77,11 @@ def recommend(
     embedding_calls: float | None = None,
     tokens: int | None = None,
     workspace: Workspace | None = None,
-    now: Callable[[], float] = time.time,
 ) -> Recommendation:
     """Say which strategy and which weights to use, against what is used today, and what to expect of it.
 
-    The parameters are those of `Workbench.recommend`, of `Workspace.open`, and `now`, which gives the date of the
-    weights file. With a `recording` nothing is searched, and what it does not hold is not tried; for one of lists
-    `current` has to be named.
+    The parameters are those of `Workbench.recommend` and of `Workspace.open`. With a `recording` nothing is
+    searched, and what it does not hold is not tried; for one of lists `current` has to be named.
 
     Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
     decides on what was tried so far, of which nothing ships. Without judgments the answer is what public
@@ -108,13 +104,18 @@ def recommend(
     queries = judged(dataset, dataset.queries if one is None else tuning_queries(dataset)[0])
     if one and current is None:
         used: Contender | ListContender = one.row
+    elif current is None and source.lists is not None:
+        raise ConfigError(
+            "this recording of lists does not say what you use today; name it with --current: "
+            f"{', '.join(source.lists)}, a strategy over them, or a TREC run"
+        )
     else:
-        used = read_current(_default(source) if current is None else current, size, source)
+        used = read_current(source.dataset.today if current is None else current, size, source)
     config = used.config if isinstance(used, Contender) else None
     if one and len(queries) < 2:
         raise ConfigError(f"{dataset.called}: tuning needs at least two labelled queries; add some")
     if len(queries) < 2:
-        return _unlabelled(source, size, used.label, config, now, restriction)
+        return _without_labels(source, size, used.label, config, restriction)
     if one is None:
         tried = starts(source, queries, size, used.label, config)
     else:
@@ -134,30 +135,15 @@ def recommend(
     result, values = result_of(decided, leaderboard(decided), timed)
     out_of_fold = today.values[measures[0]] + decided.choice.expect.unseen
     ceiling = partial(with_ceiling, source=source, tuned=out_of_fold)
-    written = weights_of(decided, now)
+    written = weights_of(decided)
     return Recommendation(
         result, values, *written, not candidates.complete, ceiling=ceiling, out_of_fold=out_of_fold
     )
 
 
-def _default(source: Source) -> str:
-    if source.lists is None:
-        return source.dataset.today
-    raise ConfigError(
-        "this recording of lists does not say what you use today; name it with --current: "
-        f"{', '.join(source.lists)}, a strategy over them, or a TREC run"
-    )
-
-
-def _unlabelled(
-    source: Source,
-    limit: int,
-    label: str,
-    config: SearchConfig | None,
-    now: Callable[[], float],
-    restriction: Restriction,
+def _without_labels(
+    source: Source, limit: int, label: str, config: SearchConfig | None, restriction: Restriction
 ) -> Recommendation:
-    """What public collections showed, and how far presets and one strategy of each family agree."""
     dataset, tables, notices = source.dataset, [], list[Message]()
     advice = advise(label, config, limit, source.model, dataset.sha256, facts=fact_signals_used(config, dataset))
     restriction.unlabelled(advice.attempt)
@@ -182,7 +168,7 @@ def _unlabelled(
         tables=tables,
     )
     facts = {"dataset": dataset.name, "dataset_sha256": dataset.sha256, "learned_from": "public collections"}
-    facts |= {"verdict": advice.verdict, "tool": TOOL, "date": day(now)}
+    facts |= {"verdict": advice.verdict, "tool": TOOL, "date": day(time.time)}
     attempt = advice.attempt and replace(advice.attempt, provenance=facts)
     return Recommendation(result, config=config, attempt=attempt)
 
@@ -213,12 +199,12 @@ def random_only(dataset: Dataset, fewest: int = MIN_TO_SHIP) -> Dataset:
     )
 
 
-def weights_of(decided: Decided, now: Callable[[], float]) -> tuple[SearchConfig | None, SearchConfig | None]:
-    """What to run, and what is worth trying, each with where it comes from; `now` gives the date."""
+def weights_of(decided: Decided) -> tuple[SearchConfig | None, SearchConfig | None]:
+    """What to run, and what is worth trying, each with where it comes from, and the date."""
     choice, ruling, picked = decided.choice, decided.ruling, decided.picked
     shown, queries, metric = picked or choice.current.config, len(choice.queries), str(choice.metric)
     known = choice.candidates.recordings[0] if shown is None else choice.candidates.recorded(shown)
-    facts = origin(choice.source.dataset, dict(known.table.fingerprint), choice.seed, now)
+    facts = origin(choice.source.dataset, dict(known.table.fingerprint), choice.seed)
     facts |= {"objective": metric, "verdict": ruling.verdict}
     facts["promise"] = promised(ruling.gain, metric, queries)
     units = choice.scored.units.tolist()

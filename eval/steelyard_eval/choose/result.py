@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 
-from steelyard.base.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard_eval.candidates.curve import FreeWeights
 from steelyard_eval.choose.answer import answer_of
@@ -28,8 +27,7 @@ from steelyard_eval.recording.next_steps import words_of
 from steelyard_eval.recording.provenance import TOOL
 from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query
 from steelyard_eval.result.structs import Decision, Fact, Message, Paired, Provenance, Result, Row, replace
-
-Values = Mapping[str, Mapping[str, Floats]]  # label -> metric -> float64[Q]
+from steelyard_eval.views.frames import Values
 
 
 def result_of(decided: Decided, places: Sequence[Place], timed: bool = False) -> tuple[Result, Values]:
@@ -59,7 +57,7 @@ def result_of(decided: Decided, places: Sequence[Place], timed: bool = False) ->
     config = choice.current.config
     used = free_weights(choice, config) if choice.only and config and decided.picked else None
     curve = free_weights(choice, decided.picked).table(used) if decided.picked else []
-    told, age = buried(_ages(decided))
+    told, age = buried(_age_effects(decided))
     result = Result(
         "recommend",
         answer,
@@ -197,7 +195,12 @@ def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> I
     yield from model_notice(decided)
     yield from (Message("plain_text", {"text": text}) for text in dataset.notices)
     yield from choice.current.notices
-    yield from _scales(decided)
+    used, picked = choice.current.given, decided.picked
+    if isinstance(used, Contender):
+        table = choice.candidates.recorded(used.config).table
+        yield from of_scales(used, table, dataset, by_places)
+    if picked and picked != choice.current.config:  # its scale was chosen by labels
+        yield from weightless(picked.name, picked, choice.candidates.recorded(picked).table)
     yield from (
         Message("plain_text", {"text": text})
         for text in sampling_notice(dataset.sampled, dataset.pool, dataset.provenance)
@@ -216,23 +219,12 @@ def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> I
         yield judged_twice(dataset)
 
 
-def _ages(decided: Decided) -> Iterator[AgeEffect]:
-    """What age does to the lists of what is used today, and of the choice."""
+def _age_effects(decided: Decided) -> Iterator[AgeEffect]:
     choice = decided.choice
     for label, config in ((choice.current.label, choice.current.config), ("the choice", decided.picked)):
         if config is not None:
             run, table = choice.candidates.replayed(config), choice.candidates.recorded(config).table
             yield AgeEffect.of(label, run.ranked, table, config, choice.source.dataset)
-
-
-def _scales(decided: Decided) -> Iterator[Message]:
-    """What the scales of a sum do to what is used, and to what was chosen, whose scale labels chose."""
-    choice, picked = decided.choice, decided.picked
-    used, recorded = choice.current.given, choice.candidates.recorded
-    if isinstance(used, Contender):
-        yield from of_scales(used, recorded(used.config).table, choice.source.dataset, choice.metric.by_places)
-    if picked and picked != choice.current.config:
-        yield from weightless(picked.name, picked, recorded(picked).table)
 
 
 def model_notice(decided: Decided) -> list[Message]:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.base.errors import SteelyardError, quote
 from steelyard.base.extensions import EXTRAS, installing, missing_modules
@@ -24,8 +24,7 @@ from steelyard_eval.common.console import table
 if TYPE_CHECKING:
     from steelyard.stores.sqlite import Vault
 
-LEAST_FREE = 100 * 2**20
-"""Bytes: below this a vault or a recording soon cannot be written."""
+MIN_FREE_BYTES = 100 * 2**20
 IMPORTED = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn", "matplotlib": "matplotlib"}
 """Compiled packages that may be installed and yet not load: distribution -> module."""
 
@@ -40,29 +39,14 @@ class Check:
     remedy: str = ""
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """All checks; the machine is fit when none is a fault."""
-
-    rows: tuple[Check, ...]
-
-    @property
-    def fit(self) -> bool:
-        """Whether everything required is there."""
-        return not any(row.state == "fault" for row in self.rows)
-
-    def to_json(self) -> dict[str, Any]:
-        """The document of `steelyard doctor --json`."""
-        return {"schema_version": 1, "fit": self.fit, "checks": [asdict(row) for row in self.rows]}
-
-    def __str__(self) -> str:
-        rows = table([asdict(row) for row in self.rows], {"name": "", "state": "state", "value": ""})
-        remedied = sorted((row for row in self.rows if row.remedy), key=lambda row: row.state == "fault")
-        remedies = "\n".join(f"{row.name}: {row.remedy}" for row in remedied)
-        faults = sum(row.state == "fault" for row in self.rows)
-        return "\n\n".join(
-            filter(None, [rows, remedies, f"{faults} to fix" if faults else "everything required is there"])
-        )
+def told(checks: Sequence[Check]) -> str:
+    """The checks as a table, what helps, and how many things are to fix."""
+    rows = table([asdict(row) for row in checks], {"name": "", "state": "state", "value": ""})
+    remedied = sorted((row for row in checks if row.remedy), key=lambda row: row.state == "fault")
+    remedies = "\n".join(f"{row.name}: {row.remedy}" for row in remedied)
+    faults = sum(row.state == "fault" for row in checks)
+    last = f"{faults} to fix" if faults else "everything required is there"
+    return "\n\n".join(filter(None, [rows, remedies, last]))
 
 
 class FaultError(Exception):
@@ -73,7 +57,7 @@ class FaultError(Exception):
         self.remedy, self.state = remedy, state
 
 
-def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
+def diagnose(vaults: Sequence[str] = ()) -> list[Check]:
     """Run all checks in the order shown; vault files are read from end to end."""
     again, restore = "pip install --force-reinstall", "restore a copy, or index the data set again"
     checks: dict[str, tuple[Callable[[], str], str]] = {  # what finds a value, or raises, and what helps then
@@ -82,15 +66,15 @@ def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
         "FTS5": (_fts5, f"{again} apsw, whose wheel on PyPI has FTS5 compiled in"),
         "sqlite-vec": (_sqlite_vec, f"{again} sqlite-vec"),
         **{name: (partial(_imported, module), f"{again} {name}") for name, module in IMPORTED.items()},
-        **{f"extra {name}": (partial(_extra, name), installing(name)) for name in sorted(EXTRAS)},
-        "current folder": (partial(_folder, Path.cwd), "go to one that can be"),
-        "temporary folder": (partial(_folder, tempfile.gettempdir), "set TMPDIR to a folder that can be"),
+        **{f"extra {name}": (partial(_installed_extra, name), installing(name)) for name in sorted(EXTRAS)},
+        "current folder": (partial(_writable_folder, Path.cwd), "go to one that can be"),
+        "temporary folder": (partial(_writable_folder, tempfile.gettempdir), "set TMPDIR to a folder that can be"),
         "font of figures": (_font, f"{again} matplotlib, which brings DejaVu Sans"),
         "memory": (_memory_bound, "unset STEELYARD_MEMORY, or write a whole number of MiB"),
         "terminal encoding": (_terminal, "use a UTF-8 locale, or set PYTHONIOENCODING=utf-8"),
         **{f"vault {path}": (partial(_vault, path), restore) for path in vaults},
     }
-    return Diagnosis(tuple(_checked(name, *check) for name, check in checks.items()))
+    return [_checked(name, *check) for name, check in checks.items()]
 
 
 def _checked(name: str, find: Callable[[], str], remedy: str) -> Check:
@@ -106,9 +90,6 @@ def _checked(name: str, find: Callable[[], str], remedy: str) -> Check:
 def mebibytes(size: int) -> str:
     """A number of bytes for people."""
     return f"{size / 2**20:.0f} MiB"
-
-
-# The program and what it is made of
 
 
 def _sqlite() -> str:
@@ -139,18 +120,13 @@ def _imported(module: str) -> str:
     return str(importlib.import_module(module).__version__)
 
 
-def _extra(name: str) -> str:
-    """An extra that code asks for, and that may be missing."""
+def _installed_extra(name: str) -> str:
     if absent := missing_modules(name):
         raise FaultError(f"not installed: {', '.join(absent)}", state="missing")
     return ", ".join(EXTRAS[name])
 
 
-# The machine
-
-
-def _folder(find: Callable[[], str | Path]) -> str:
-    """How much space is free in a folder in which a file can be written."""
+def _writable_folder(find: Callable[[], str | Path]) -> str:
     try:
         path = find()
         with tempfile.TemporaryFile(dir=path) as stream:
@@ -159,13 +135,12 @@ def _folder(find: Callable[[], str | Path]) -> str:
     except OSError as error:
         raise FaultError(f"cannot be written: {error.strerror or error}") from None
     value = f"{path}, {free / 2**30:.1f} GiB free"
-    if free < LEAST_FREE:
+    if free < MIN_FREE_BYTES:
         raise FaultError(value, "free some disk space")
     return value
 
 
 def _font() -> str:
-    """The font of figures."""
     from matplotlib import font_manager, rcParams
 
     wanted = font_manager.FontProperties(family=rcParams["font.family"])
@@ -186,9 +161,6 @@ def _terminal() -> str:
     return encoding
 
 
-# Vaults
-
-
 def _vault(path: str) -> str:
     """What a vault holds: its schema is checked on opening, then every page (SQLite's quick_check)."""
     from steelyard.stores.sqlite import open_vault
@@ -202,11 +174,10 @@ def _vault(path: str) -> str:
         texts = [space for space, _ in vault.spaces() if space.layer == "text"]
         lacking = {(quote(space.model), count) for space in texts if (count := len(vault.missing(space)))}
         without = [f"{count} lack vectors ({model})" for model, count in sorted(lacking)]
-        return "; ".join([f"{vault.count()} entries", *without, *_vectors(vault), *words])
+        return "; ".join([f"{vault.count()} entries", *without, *_vector_search(vault), *words])
 
 
-def _vectors(vault: Vault) -> list[str]:
-    """How the vectors of the largest space are searched."""
+def _vector_search(vault: Vault) -> list[str]:
     from steelyard.base.machine import MEMORY, PRECISION, budget, precision
 
     sizes, most = vault.vector_bytes(), budget()

@@ -19,8 +19,7 @@ from steelyard_eval.result import document
 from steelyard_eval.result.structs import Result
 from steelyard_eval.views import gate_formats
 
-SUMMARY = "GITHUB_STEP_SUMMARY"
-"""The variable with the file of the step's summary."""
+SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 STOPPED = "it was stopped before it had an answer; run it again"
 
 
@@ -68,7 +67,7 @@ class GateOutputs:
             return
         for line in lines:
             click.echo(line, err=True)  # the runner reads both streams, and stdout may be one JSON document
-        if summary := os.environ.get(SUMMARY):
+        if summary := os.environ.get(SUMMARY_VARIABLE):
             before = read_text(summary) if Path(summary).exists() else ""
             write_text(summary, before + page)
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from steelyard.config import SearchConfig
     from steelyard_eval.extensions.importers.run import Import
 
-LARGEST_WEIGHTS = 2**20
-"""Bytes; a larger file is no weights file."""
+MAX_WEIGHTS_BYTES = 2**20
 
 
 @command()
@@ -53,7 +52,7 @@ def import_(
     steelyard import mine
     """
     if list_:
-        _list()
+        _list_kinds()
         return
     if source is None or (out is None and not (Path(source) / "dataset.json").is_file()):
         raise click.UsageError(
@@ -66,7 +65,7 @@ def import_(
         if kind or map_ or set_:
             raise click.UsageError(f"{source} stores how it was imported; name SOURCE and OUT to change that")
         _tell(importing.refresh(source))
-    elif config := _weights(source):
+    elif config := _spec_kit_weights(source):
         from steelyard_eval.choose.answer import write_weights
 
         told = "".join(f"\n{line}" for line in write_weights({Path(out): config}))
@@ -94,8 +93,7 @@ def _tell(done: Import) -> None:
     put(done.to_json(), text)
 
 
-def _list() -> None:
-    """The kinds with what they read and where their programs keep it."""
+def _list_kinds() -> None:
     rows: list[dict[str, Any]] = [
         {"kind": kind.name, "reads": kind.about, "places": [str(path) for path in kind.homes(os.environ)]}
         for kind in extension("importers").importers().values()
@@ -106,13 +104,12 @@ def _list() -> None:
     put(rows, "\n".join([*lines, "", "Where programs keep their stores (steelyard import KIND OUT):", *places]))
 
 
-def _weights(source: str) -> SearchConfig | None:
-    """The configuration in system-spec-kit's own weights file; None for any other source."""
+def _spec_kit_weights(source: str) -> SearchConfig | None:
     from steelyard.base.extensions import extension as extension_of_engine
     from steelyard.config import is_foreign, read_json
 
     path = Path(source)
-    if path.suffix != ".json" or not path.is_file() or path.stat().st_size > LARGEST_WEIGHTS:
+    if path.suffix != ".json" or not path.is_file() or path.stat().st_size > MAX_WEIGHTS_BYTES:
         return None
     try:
         record = read_json(source)

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -211,9 +212,10 @@ def doctor(vault: tuple[str, ...] = ()) -> None:
     --------
     steelyard doctor memory.db
     """
-    from steelyard_eval.cli.diagnosis import diagnose
+    from steelyard_eval.cli.diagnosis import diagnose, told
 
-    diagnosis = diagnose(vault)
-    put(diagnosis.to_json(), str(diagnosis))
-    if not diagnosis.fit:
+    checks = diagnose(vault)
+    fit = all(check.state != "fault" for check in checks)
+    put({"schema_version": 1, "fit": fit, "checks": [asdict(check) for check in checks]}, told(checks))
+    if not fit:
         sys.exit(MachineError.exit_code)

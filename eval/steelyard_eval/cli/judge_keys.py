@@ -62,21 +62,16 @@ def work(session: Session) -> None:
             told = screen.press(key, note)
 
 
-ARROWS = {"A": "k", "B": "j", "C": "l", "D": "h"}
-"""The last letters of what the arrow keys send, up, down, right and left."""
-
-
 def _key() -> str:
     """One key; the end of the input, Escape and Ctrl-D quit."""
     pressed = click.getchar() if sys.stdin.isatty() else sys.stdin.read(1)
     if pressed[:2] in ("\x1b[", "\x1bO"):
-        return ARROWS.get(pressed[2:], "")
+        return {"A": "k", "B": "j", "C": "l", "D": "h"}.get(pressed[2:], "")  # the arrows up, down, right and left
     return "q" if pressed in ("", "\x04", "\x1b") else pressed.lower()
 
 
 INDENT = 9
-REMINDER = 300
-"""Characters of an entry that reminds of what there is."""
+MAX_REMINDER_CHARS = 300
 
 
 def write_queries(data: Dataset, seed: int) -> None:
@@ -84,25 +79,22 @@ def write_queries(data: Dataset, seed: int) -> None:
     texts = logged_queries(data, seed)
     try:
         if not texts:
-            _type(data, seed, texts)
+            click.echo(
+                f"{data.called} has no queries. Write {WANTED} as you would ask; an empty line shows another "
+                "entry, u takes the last query back, q ends. The entry is a reminder of what there is: do not use "
+                "its words.",
+                err=True,
+            )
+            for entry in reminders(data, seed):
+                words = " ".join(f"{entry.title} {entry.text}".split())
+                show(wrapped(f"entry    {words[:MAX_REMINDER_CHARS]}", INDENT))
+                text = _asked(entry, texts)
+                texts += [text] if text not in ("", "q") else []
+                if text == "q" or len(texts) == WANTED:
+                    break
     finally:
         if texts:
             note(f"{save_queries(data, texts)} queries are in {data.path / QUERIES}")
-
-
-def _type(data: Dataset, seed: int, texts: list[str]) -> None:
-    """Add what is typed to `texts`."""
-    click.echo(
-        f"{data.called} has no queries. Write {WANTED} as you would ask; an empty line shows another entry, "
-        "u takes the last query back, q ends. The entry is a reminder of what there is: do not use its words.",
-        err=True,
-    )
-    for entry in reminders(data, seed):
-        show(wrapped(f"entry    {' '.join(f'{entry.title} {entry.text}'.split())[:REMINDER]}", INDENT))
-        text = _asked(entry, texts)
-        texts += [text] if text not in ("", "q") else []
-        if text == "q" or len(texts) == WANTED:
-            return
 
 
 def _asked(entry: Entry, texts: list[str]) -> str:

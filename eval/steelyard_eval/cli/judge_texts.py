@@ -16,7 +16,7 @@ from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.gate.setup import is_of_other_labels
 from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import Record
-from steelyard_eval.notebook.label.judgment_file import MEANING, Pair
+from steelyard_eval.notebook.label.judgment_file import GRADE_MEANINGS, Pair
 from steelyard_eval.notebook.label.session import QUERIES, Session
 from steelyard_eval.recording.next_steps import deciding, shell_command, shell_word
 from steelyard_eval.result.sentences import say
@@ -24,15 +24,13 @@ from steelyard_eval.result.structs import Message
 
 INDENT = 9
 KEYS = (
-    "  ".join((*(f"{grade} {meaning}" for grade, meaning in enumerate(MEANING)), "x cannot say")),
+    "  ".join((*(f"{grade} {meaning}" for grade, meaning in enumerate(GRADE_MEANINGS)), "x cannot say")),
     "j k entry  h l query  z nothing answers it  u undo  n note  m more  q quit",
 )
 OPENS = {"out", "judge", "random", "pairs", "from_log", "feedback", "second_judge_of", "split", "embedder", "seed"}
 """Options that say which session is opened."""
 MAX_NAMED_LABELS = 3
-"""Labels of a kind that are named where there are no more."""
 MIN_ENTRY_LINES = 6
-"""Lines that the entry under the cursor has at least."""
 
 
 def listed(pairs: Sequence[Record], session: Session, record: Record) -> Iterator[str]:
@@ -57,7 +55,7 @@ def saved(session: Session, record: Record) -> Iterator[str]:
     """Where the judgments are, how to change one, and how the data set gets the labels."""
     own = record["own_labels"]
     others = f" and the {record['labels'] - own} that were there" if record["labels"] > own else ""
-    labels = f"your {counted(own, 'label')}{others}{_unlabelled(session)}"
+    labels = f"your {counted(own, 'label')}{others}{_why_no_labels(session)}"
     yield wrapped(f"saved in {record['qrels']}: {labels}")
     yield wrapped(f"to change an answer: u while judging, or edit its line in {record['file']}")
     if marked := session.unanswerable:
@@ -72,8 +70,7 @@ def _to_use(session: Session, found: Record, what: str) -> Iterator[str]:
         yield step_text(what if found["new_labels"] else f"to complete {MANIFEST}", f"{resume_command()} --apply")
 
 
-def _unlabelled(session: Session) -> str:
-    """How many answers are no labels, and why."""
+def _why_no_labels(session: Session) -> str:
     without = sum(one.grade is None for one in session.given.values())
     none = f"; {counted(without, 'answer has', 'answers have')} no grade" if without else ""
     waiting = len(session.waiting)
@@ -107,10 +104,10 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
     told = f"no label changed: {file} has your {counted(own, 'label')} already"
     if done.added or done.changed:
         kinds = {"added": done.added, "changed": done.changed}
-        told = f"labels: {', '.join(f'{len(pairs)} {what}{_named(pairs)}' for what, pairs in kinds.items())}"
+        told = f"labels: {', '.join(f'{len(pairs)} {what}{_bracketed(pairs)}' for what, pairs in kinds.items())}"
     elif not own:
         told = "none of your answers is a label yet"
-    yield wrapped(f"{told}{_unlabelled(session)}")
+    yield wrapped(f"{told}{_why_no_labels(session)}")
     if session.waiting or not own:
         yield step_text("go on judging", resume_command())
     if not own:
@@ -129,8 +126,7 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         yield step_text("to undo", done.undo)
 
 
-def _named(pairs: Sequence[Pair]) -> str:
-    """Pairs in brackets, where they are few."""
+def _bracketed(pairs: Sequence[Pair]) -> str:
     return f" ({', '.join(map(' '.join, pairs))})" if 0 < len(pairs) <= MAX_NAMED_LABELS else ""
 
 
@@ -158,15 +154,17 @@ def screen(shown: Record, height: int, message: str = "", *, full: bool = False)
     head = [wrapped(shown["progress"]), *wrapped(card["query"], INDENT).splitlines()[:3], ""]
     foot = ["", *KEYS, *([wrapped(message)] if message else [])]
     room = height - 1 - sum(len(line.splitlines()) or 1 for line in (*head, *foot))
-    entry = [_row(rows[at], at, "> "), *_entry(card)]
+    entry = [_row(rows[at], at, "> "), *_folded_entry(card)]
     if full:
         return "\n".join([*head, *entry, *foot])
     size = 2 if room - 2 * len(rows) >= MIN_ENTRY_LINES else 1
     most = max(room - size * (len(rows) - 1), MIN_ENTRY_LINES)
     if len(entry) > most:
         entry[most - 1 :] = [f"{' ' * INDENT}... {len(entry) - most + 1} more lines: m"]
-    above = list(chain.from_iterable(_lines(rows[place], place, size) for place in range(at)))
-    below = list(chain.from_iterable(_lines(rows[place], place, size) for place in range(at + 1, len(rows))))
+    above = list(chain.from_iterable(_entry_in_brief(rows[place], place, size) for place in range(at)))
+    below = list(
+        chain.from_iterable(_entry_in_brief(rows[place], place, size) for place in range(at + 1, len(rows)))
+    )
     spare = max(room - len(entry), 2)
     up = min(len(above), max(spare // 2, spare - len(below)))
     if up < len(above):
@@ -176,8 +174,7 @@ def screen(shown: Record, height: int, message: str = "", *, full: bool = False)
     return "\n".join([*head, *above, *entry, *below, *foot])
 
 
-def _lines(row: Record, at: int, size: int) -> list[str]:
-    """An entry that the cursor is not on: its title and the beginning of its text, on a line or two."""
+def _entry_in_brief(row: Record, at: int, size: int) -> list[str]:
     line = _row(row, at, "  ")
     if size == 1:
         return [cut(f"{line}: {visible(row['text'])}" if row["text"] else line, width())]
@@ -188,8 +185,7 @@ def _row(row: Record, at: int, lead: str) -> str:
     return cut(visible(f"{lead}{row['mark'] or '-'} {at + 1:2}  {row['title']}"), width())
 
 
-def _entry(card: Record) -> list[str]:
-    """All that an entry says but its title, folded."""
+def _folded_entry(card: Record) -> list[str]:
     texts = [*card["parts"], ("", card["facts"])]
     return [
         line

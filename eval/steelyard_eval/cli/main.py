@@ -23,21 +23,20 @@ from steelyard_eval.cli.check_compare_explain import check, compare, explain, re
 from steelyard_eval.cli.gate_init_export import export, gate, init
 from steelyard_eval.cli.import_record_demo import demo, import_, record
 from steelyard_eval.cli.index_vault_doctor import doctor, index, vault
-from steelyard_eval.cli.options import LOGGER, tell
+from steelyard_eval.cli.options import tell
 from steelyard_eval.cli.recommend_learn_judge import judge, learn, recommend, tune
 from steelyard_eval.cli.search_serve import search, serve
 from steelyard_eval.common import process
-from steelyard_eval.common.console import folded, with_colours
+from steelyard_eval.common.console import LOGGER, folded, with_colours
 from steelyard_eval.common.process import INTERRUPTED, checked_source_date, was_interrupted
 
-GROUPS = {
+COMMAND_GROUPS = {
     "Measure": (check, compare, explain, runs, report),
     "Choose": (recommend, tune, learn, judge),
     "Keep": (gate, init, export),
     "Data": (import_, record, demo),
     "Search": (index, search, serve, vault, doctor),
 }
-"""The commands, as `steelyard --help` shows them."""
 
 
 class _Messages(logging.Handler):
@@ -60,15 +59,13 @@ def _say(kind: str, message: str) -> None:
     click.echo(shown.replace(f"{kind}:", with_colours(f"{kind}:", kind, sys.stderr), 1), err=True)
 
 
-_NO_ROOM = ("failed to map segment", "can't start new thread")
-"""What the system says of a library, or a thread, that finds no memory."""
-
+_OUT_OF_MEMORY = ("failed to map segment", "can't start new thread")
 _MEMORY_ENDED = "the command ran out of memory; allow more with --memory, or use less data"
 
 
 def _took_all_memory(error: BaseException) -> bool:
     """SystemError is raised where Python had no memory left to say so."""
-    return isinstance(error, MemoryError | SystemError) or any(text in str(error) for text in _NO_ROOM)
+    return isinstance(error, MemoryError | SystemError) or any(text in str(error) for text in _OUT_OF_MEMORY)
 
 
 _SECRET = re.compile(
@@ -147,8 +144,7 @@ class _Main(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by what they are for."""
-        for title, commands in GROUPS.items():
+        for title, commands in COMMAND_GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(str(one.name), one.get_short_help_str(100)) for one in commands], 12)
 
@@ -220,6 +216,6 @@ def main(json: bool, verbose: bool) -> None:
     """
 
 
-for commands in GROUPS.values():
+for commands in COMMAND_GROUPS.values():
     for one in commands:
         main.add_command(one)

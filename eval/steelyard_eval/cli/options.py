@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import logging
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -21,7 +20,7 @@ import click
 from click.core import ParameterSource
 
 from steelyard.base.errors import harmless, nearest, quote
-from steelyard_eval.common.console import isolated
+from steelyard_eval.common.console import LOGGER, isolated
 
 if TYPE_CHECKING:
     from steelyard_eval.views.frames import Answered
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
 Handed: TypeAlias = Any
 """Options that a command hands on, by their names, to the function that does its work."""
-LOGGER = logging.getLogger("steelyard")
-"""Warnings, and notes at the level INFO; the command line prints both on stderr."""
 EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "wordllama", "api")
 """The embedders of data sets, as `datasets.manifest` has them, which would be loaded for every command."""
 

@@ -13,11 +13,10 @@ from steelyard_eval.cli.options import Handed, command, note, pairs, put, tell, 
 if TYPE_CHECKING:
     from steelyard_eval.vaults.read import RankedBy
 
-DEFAULT = "echovault"
-"""What ranks a vault where nothing is named."""
+USUAL_SYSTEM = "echovault"
 
 
-def ranked_by(*, system: str = "", weights: str = "", strategy: str = "", default: str = DEFAULT) -> RankedBy:
+def ranked_by(*, system: str = "", weights: str = "", strategy: str = "", default: str = USUAL_SYSTEM) -> RankedBy:
     """What ranks.
 
     Parameters
@@ -113,7 +112,7 @@ def search(
         trees = [result.explain(hit) for hit in result.hits] if explain else []
         notes = [*result.notes, *search_notes(searcher, result, intent)]
         if not (options["system"] or options["weights"] or options["strategy"]):
-            notes.append(f"ranked by {DEFAULT}, the default; name --weights or --system for another ranking")
+            notes.append(f"ranked by {USUAL_SYSTEM}, the default; name --weights or --system for another ranking")
         document: dict[str, Any] = {"system": searcher.config.name, "strategy": str(result.strategy)}
         document |= {"embedding_calls": result.embedding_calls, "degraded": result.degraded}
         document |= {"notes": notes, "hits": shown}
@@ -209,11 +208,10 @@ def serve(
         log,
     )
     writer = None if log is None else serving.ServerLog(log, time.time)
-    serving.run(served, face, writer, client, http, _told)
+    serving.run(served, face, writer, client, http, _say_address)
 
 
-def _told(address: str, token: str, new: bool) -> None:
-    """Say where the server is, and its token where nobody knows it yet."""
+def _say_address(address: str, token: str, new: bool) -> None:
     if wants_json():
         put({"address": address, "token": token}, "")
         return

@@ -16,8 +16,7 @@ from steelyard.systems.base import scan_result
 from steelyard_eval.common.console import cut, fold, table, width, with_colours, wrapped
 from steelyard_eval.common.formatting import columns_of
 
-INDENT = 13
-"""The column at which the text below a hit begins, under its id."""
+HIT_TEXT_INDENT = 13
 
 
 def listing(entries: Iterable[Entry]) -> str:
@@ -36,7 +35,7 @@ def hits(results: Iterable[Hit], scan: bool = False) -> str:
 
 
 def _hit(hit: Hit, scan: bool) -> str:
-    room = width() - INDENT
+    room = width() - HIT_TEXT_INDENT
     if scan:
         look = scan_result(hit)
         about = f"~{look['tokenEstimate']} tokens" + (f", {visible(look['type'])}" if look["type"] else "")
@@ -48,7 +47,7 @@ def _hit(hit: Hit, scan: bool) -> str:
     score = "     -" if hit.score is None else f"{hit.score:.4f}"
     place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
     head = f"{with_colours(place)}  {cut(visible(hit.entry.title), width() - columns_of(place) - 2)}".rstrip()
-    return "\n".join([head, *(" " * INDENT + line for line in below if line)])
+    return "\n".join([head, *(" " * HIT_TEXT_INDENT + line for line in below if line)])
 
 
 def search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:

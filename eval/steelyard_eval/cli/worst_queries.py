@@ -14,8 +14,7 @@ from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Fact, Message
 from steelyard_eval.workbench.workbench import Workbench
 
-LISTED = 10
-"""Queries that are listed."""
+MAX_LISTED = 10
 
 
 def is_configuration(word: str, dataset: Dataset) -> bool:
@@ -67,7 +66,7 @@ def worst(bench: Workbench, named: list[str], limit: int | None, typed: dict[str
         "zero": sum(row["value"] == 0 for row in rows),
         "worse": len(lost) if against else None,
         "better": better,
-        "worst": lost[:LISTED],
+        "worst": lost[:MAX_LISTED],
         "command": shell_command("explain", data, *(row["id"] for row in lost[:1]), named[0], options=options),
         "reverse": shell_command("explain", data, named[1], options=turned) if turns else None,
         "left_out": [query.id for query in found.queries if not any(data.qrels[query.id].values())],
@@ -92,7 +91,7 @@ def listed(document: dict[str, Any], dataset: Dataset) -> str:
         what = Message("worst_changes", {**counts, "some": bool(rows)})
     why = [step_text(say(what), document["command"] if rows else "")]
     if document["left_out"]:
-        why.append(wrapped(say(Message("worst_left_out", {"queries": document["left_out"][:LISTED]}))))
+        why.append(wrapped(say(Message("worst_left_out", {"queries": document["left_out"][:MAX_LISTED]}))))
     if document["reverse"]:
         why += [step_text(f"it falls on {document['better']}, listed by", document["reverse"])]
     return "\n\n".join([*([table(rows, columns)] if rows else []), "\n".join(why)])

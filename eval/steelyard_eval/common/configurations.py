@@ -21,37 +21,26 @@ from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system, plain_name
 
-PREFIX = "mcp:"
-"""Of a tool of an MCP server."""
-LIMIT = 10
-"""Results, where nothing says how many."""
-ONLY_LISTS = {"endpoint": "an endpoint", "run": "a run", "frame": "a table of lists", "function": "a function"}
-"""The kinds of contenders that have lists and nothing else, in words."""
+MCP_PREFIX = "mcp:"
+USUAL_LIMIT = 10
+LIST_KINDS = {"endpoint": "an endpoint", "run": "a run", "frame": "a table of lists", "function": "a function"}
 _TERM = r"\s*(?:[0-9.]+\s*\*\s*)?[A-Za-z_]\w*\s*"
-_SUM = re.compile(rf"(?=.*[+*]){_TERM}(?:\+{_TERM})*")
-"""A sum without the name of its fusion."""
-_LABELLED = re.compile(rf"\s*+(?!{PREFIX})([^=()/{{}}\[\]]+?)\s*=\s*(.+)", re.DOTALL)
+_SUM_WITHOUT_FUSION = re.compile(rf"(?=.*[+*]){_TERM}(?:\+{_TERM})*")
+_LABELLED = re.compile(rf"\s*+(?!{MCP_PREFIX})([^=()/{{}}\[\]]+?)\s*=\s*(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What configurations are built for.
+    """What configurations are built for."""
 
-    Attributes
-    ----------
-    limit: Length of the lists; None keeps the limit of a weights file, 0 that of a system, too.
-    model: The model of the vectors.
-    lists: The names of recorded lists of other engines; None when our own retrievers search.
-    """
-
-    limit: int | None
-    model: str = ""
-    lists: tuple[str, ...] | None = None
+    limit: int | None  # length of the lists; None keeps the limit of a weights file, 0 that of a system, too
+    model: str = ""  # of the vectors
+    lists: tuple[str, ...] | None = None  # recorded lists of other engines; None where our retrievers search
 
     @property
     def size(self) -> int:
         """The limit, or the usual cutoff of metrics without one."""
-        return self.limit or LIMIT
+        return self.limit or USUAL_LIMIT
 
     def strategy(self, text: str) -> SearchConfig:
         """Make a configuration of a strategy over the system `plain`, or over the recorded lists."""
@@ -99,7 +88,7 @@ def lists_alone(text: str) -> str:
     >>> lists_alone("prod.run"), lists_alone("mcp:serve#find"), lists_alone("bm25")
     ('run', 'endpoint', '')
     """
-    if text.startswith(("http://", "https://", PREFIX)):
+    if text.startswith(("http://", "https://", MCP_PREFIX)):
         return "endpoint"
     return "run" if text.endswith(".run") or _is_run(text) else ""
 
@@ -119,7 +108,7 @@ def _is_run(text: str) -> bool:
 def refuse_lists(label: str, kind: str) -> ConfigError:
     """Why lists cannot stand where weights are needed, and where they can."""
     return ConfigError(
-        f"{label} is {ONLY_LISTS[kind]}, which has lists and no weights; name a system, a strategy or a "
+        f"{label} is {LIST_KINDS[kind]}, which has lists and no weights; name a system, a strategy or a "
         "weights file here (lists go into compare, gate, judge, --current and --against)"
     )
 
@@ -147,7 +136,7 @@ def read_configuration(text: str, label: str = "", lists: Collection[str] = ()) 
         return NamedConfig(label or str(parse_strategy(text)), "strategy", text)
     if Path(text).exists():
         return NamedConfig(label or Path(text).name, "weights", text)
-    if _SUM.fullmatch(text):
+    if _SUM_WITHOUT_FUSION.fullmatch(text):
         terms = ", ".join(part.strip() if "*" in part else f"1*{part.strip()}" for part in text.split("+"))
         written = f"weighted_sum({terms}, normalize=minmax)"
         raise ConfigError(f"{quote(text)} names no fusion; a weighted sum is written '{written}'")
@@ -179,7 +168,7 @@ def split_contenders(text: str) -> list[str]:
     parts, depth, start = [], 0, 0
     for i, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")
-        plain = "://" not in text and PREFIX not in text
+        plain = "://" not in text and MCP_PREFIX not in text
         comma = character == "," and (plain or text[i + 1 : i + 2].isspace())
         if not depth and (comma or character == ";"):
             parts.append(text[start:i])

@@ -10,7 +10,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Protocol, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
 import click
 
@@ -22,19 +22,15 @@ WIDTH = 100
 NARROWEST = 40
 FOLDED = 26
 """The width of a signed value with its interval, to which columns of text may be folded."""
-NAMES = 40
-"""Percent of the width that names, the first column, may take before they are folded."""
+MAX_NAMES_PERCENT = 40
 GAP = 2
-INDENT = 4
-"""Columns before the lines of a step after its first."""
-COMMAND = re.compile(r"""(\bsteelyard(?: (?:\.(?!\S)|(?:[^\s'"(),;:.]|[,;:.](?=\S)|'[^']*'|"[^"]*")+))+)""")
-"""A command in a message, without the sign that ends it."""
-COLOURS = {
+STEP_INDENT = 4
+COMMAND_TEXT = re.compile(r"""(\bsteelyard(?: (?:\.(?!\S)|(?:[^\s'"(),;:.]|[,;:.](?=\S)|'[^']*'|"[^"]*")+))+)""")
+COLOUR_OF = {
     **dict.fromkeys(("better", "ok", "ship"), "green"),
     **dict.fromkeys(("worse", "fault", "error"), "red"),
     **dict.fromkeys(("missing", "warning", "open"), "yellow"),
 }
-"""The colours of cells that consist of this word."""
 
 
 def width() -> int:
@@ -57,7 +53,7 @@ def with_colours(text: str, word: str = "", stream: TextIO | None = None) -> str
     wanted = _is_terminal(stream or sys.stdout) and not os.environ.get("NO_COLOR")
     if not wanted or os.environ.get("TERM") == "dumb":
         return text
-    return click.style(text, fg=COLOURS[word]) if word in COLOURS else click.style(text, bold=True)
+    return click.style(text, fg=COLOUR_OF[word]) if word in COLOUR_OF else click.style(text, bold=True)
 
 
 def table(rows: Sequence[Mapping[str, object]], columns: Mapping[str, str] | None = None, most: int = 0) -> str:
@@ -93,20 +89,20 @@ def grid(
     pages = [(list(range(len(heads))), widths)]
     if most or not _unbounded():
         room = most or width()
-        floor = [max(folded, NAMES * room // 100), *longest[1:keys], *[folded] * (len(heads) - keys)]
+        floor = [max(folded, MAX_NAMES_PERCENT * room // 100), *longest[1:keys], *[folded] * (len(heads) - keys)]
         least = [
             max(size if numbers else min(size, fold), *map(columns_of, head.split()), 0)
             for head, size, numbers, fold in zip(heads, longest, right, floor, strict=True)
         ]
         pages = _pages(widths, least, room, keys)
-    coloured = {word: word for word in COLOURS} | dict(words or {})
+    coloured = {word: word for word in COLOUR_OF} | dict(words or {})
     printed = []
     for page, sizes in pages:
         aligned = [right[column] for column in page]
-        lines = [with_colours(line) for line in _lines([heads[column] for column in page], sizes, aligned)]
+        lines = [with_colours(line) for line in _row_lines([heads[column] for column in page], sizes, aligned)]
         lines.append("  ".join("-" * size for size in sizes))
         for row in cells:
-            lines += _lines([row[column] for column in page], sizes, aligned, coloured)
+            lines += _row_lines([row[column] for column in page], sizes, aligned, coloured)
         printed.append("\n".join(lines))
     return "\n\n".join(printed)
 
@@ -120,9 +116,9 @@ def step_text(what: str, command: str = "") -> str:
     """One thing to do; its command stands on one line, because a folded one cannot be pasted."""
     said = f"{what}: {command}" if what and command else what or command
     if columns_of(visible(said)) <= width() or not command:
-        return wrapped(said, INDENT)
-    lead = f"{wrapped(what, INDENT)}:\n" if what else ""
-    return f"{lead}{' ' * INDENT}{visible(command)}"
+        return wrapped(said, STEP_INDENT)
+    lead = f"{wrapped(what, STEP_INDENT)}:\n" if what else ""
+    return f"{lead}{' ' * STEP_INDENT}{visible(command)}"
 
 
 def folded(message: str, stream: TextIO | None = None) -> str:
@@ -140,7 +136,7 @@ def _message(line: str) -> Iterator[str]:
     if columns_of(line) <= width():
         yield line
         return
-    said, *others = COMMAND.split(line)
+    said, *others = COMMAND_TEXT.split(line)
     yield from fold(said.rstrip(" ("), width(), "  ", whole=True)
     for command, rest in zip(others[::2], others[1::2], strict=True):
         yield f"    {command}"
@@ -202,10 +198,9 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + GAP * (len(widths) - 1)
 
 
-def _lines(
+def _row_lines(
     cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], words: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """One row of a table as the lines it takes; cells that have a word are coloured by it."""
     folded = [fold(cell, width) for cell, width in zip(cells, widths, strict=True)]
     for line in range(max(map(len, folded))):
         parts = []
@@ -213,7 +208,7 @@ def _lines(
             part = lines[line] if line < len(lines) else ""
             space = " " * (width - columns_of(part))
             padded = f"{space}{part}" if numbers else f"{part}{space}"
-            parts.append(with_colours(padded, words[cell]) if words and words.get(cell) in COLOURS else padded)
+            parts.append(with_colours(padded, words[cell]) if words and words.get(cell) in COLOUR_OF else padded)
         yield "  ".join(parts).rstrip()
 
 
@@ -245,30 +240,17 @@ def _cell(value: object) -> str:
 
 
 LOGGER = logging.getLogger("steelyard")
-DELAY = 2.0
-"""Seconds before a bar is shown."""
-EVERY = 10.0
-"""Seconds between two lines where nobody can see a bar, as in continuous integration."""
+BAR_DELAY_SECONDS = 2.0
+PROGRESS_SECONDS = 10.0
 T = TypeVar("T")
 
 
-class Wrapper(Protocol):
-    """Wraps a sequence."""
-
-    def __call__(self, items: Sequence[T]) -> Iterable[T]:
-        """The items."""
-
-
-def bar(label: str) -> Wrapper:
-    """A wrapper for a sequence that shows how far it is once two seconds have passed; nothing under --quiet."""
-
-    def wrap(items: Sequence[T]) -> Iterable[T]:
-        if not LOGGER.isEnabledFor(logging.WARNING):
-            return items
-        watched = sys.stderr.isatty() or "ipykernel" in sys.modules  # by somebody who sees a bar move
-        return _progress_bar(items, label) if watched else _progress_lines(items, label)
-
-    return wrap
+def bar(label: str, items: Sequence[T]) -> Iterable[T]:
+    """The items; shows how far they are once two seconds have passed, and nothing under --quiet."""
+    if not LOGGER.isEnabledFor(logging.WARNING):
+        return items
+    watched = sys.stderr.isatty() or "ipykernel" in sys.modules  # by somebody who sees a bar move
+    return _progress_bar(items, label) if watched else _progress_lines(items, label)
 
 
 def _progress_bar(items: Sequence[T], label: str) -> Iterable[T]:
@@ -277,18 +259,18 @@ def _progress_bar(items: Sequence[T], label: str) -> Iterable[T]:
     else:
         from tqdm import tqdm
 
-    shown: Iterable[T] = tqdm(items, desc=label, delay=DELAY, leave=False, dynamic_ncols=True)
+    shown: Iterable[T] = tqdm(items, desc=label, delay=BAR_DELAY_SECONDS, leave=False, dynamic_ncols=True)
     return shown
 
 
 def _progress_lines(items: Sequence[T], label: str, clock: Callable[[], float] = time.monotonic) -> Iterator[T]:
     """A line on stderr every ten seconds, each between two items."""
     begin = clock()
-    due = begin + EVERY
+    due = begin + PROGRESS_SECONDS
     for done, item in enumerate(items):
         now = clock()
         if now >= due:
-            due = now + EVERY
+            due = now + PROGRESS_SECONDS
             left = f", about {(now - begin) / done * (len(items) - done):.0f} s left" if done else ""
             print(f"{label}: {done} of {len(items)}{left}", file=sys.stderr, flush=True)  # noqa: T201 -- progress
         yield item

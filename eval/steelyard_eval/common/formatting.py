@@ -7,8 +7,7 @@ from markupsafe import Markup, escape
 
 from steelyard.base.errors import visible
 
-TOO_FEW = "[too few queries]"
-"""In place of an interval that tells nothing."""
+TOO_FEW_QUERIES = "[too few queries]"
 MISSING = "–"  # noqa: RUF001 -- a dash, as in any printed table
 
 _LETTER = r"[^\W_]"
@@ -125,7 +124,7 @@ def interval(low: float | None, high: float | None, *, signed: bool = False) -> 
         return ""
     ends = [in_range(low), in_range(high)] if signed else [in_range(low, 0.0), in_range(high, 0.0)]
     shown = [f"{end:+,.3f}" if signed and end else number(end) for end in ends]
-    return f"[{', '.join(shown)}]" if tells(low, high) else TOO_FEW
+    return f"[{', '.join(shown)}]" if tells(low, high) else TOO_FEW_QUERIES
 
 
 def in_range(end: float, least: float = -1.0) -> float:

@@ -66,8 +66,7 @@ def bounded(size: int | None) -> Iterator[None]:
 
 
 NAME = "SOURCE_DATE_EPOCH"
-LAST = 253_402_300_799
-"""The last second of the year 9999."""
+LATEST = 253_402_300_799  # the last second of the year 9999
 
 
 def source_date() -> int | None:
@@ -75,8 +74,8 @@ def source_date() -> int | None:
     text = os.environ.get(NAME, "").strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LAST):
-        raise ConfigError(f"{NAME} {quote(text)} is not a whole number of seconds from 0 to {LAST}; unset it")
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LATEST):
+        raise ConfigError(f"{NAME} {quote(text)} is not a whole number of seconds from 0 to {LATEST}; unset it")
     return int(text)
 
 

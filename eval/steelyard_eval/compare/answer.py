@@ -24,26 +24,14 @@ from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import Measure, known_mean
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA
-from steelyard_eval.recording.next_steps import (
-    NEW,
-    WEIGHTS,
-    indexing,
-    installed_first,
-    label_more_step,
-    label_step,
-    using,
-    words_of,
-)
+from steelyard_eval.recording import next_steps
 from steelyard_eval.recording.provenance import overlap_notice
 from steelyard_eval.result.sentences import MAX_NAME_CHARS, best_one
 from steelyard_eval.result.structs import Answer, Fact, Message, Paired, Row, Step
 
 MIN_QUERIES_TO_COMPARE = 25
-"""Judged queries below which hardly anything is told apart."""
 MAX_USEFUL_MDE = 0.1
-"""A detectable difference above which most comparisons end without an answer."""
-UNJUDGED = 0.05
-"""A difference in Judged@10 that can make a loser of a better list."""
+MISLEADING_JUDGED_DIFFERENCE = 0.05
 JUDGED = Measure("Judged", 10)
 Values = Mapping[str, Floats]
 """Label -> float64[Q] of one metric."""
@@ -74,7 +62,7 @@ def answer(
         facts: dict[str, Fact] = {"choice": baseline, "metric": metric, "value": base.means[metric].mean}
         if not word or word == dataset.today:
             return Answer("alone", facts)
-        command = words_of("compare", dataset, word, options={"--current": dataset.today})
+        command = next_steps.words_of("compare", dataset, word, options={"--current": dataset.today})
         return Answer("alone", facts, steps=[Step("compare_today", {"today": dataset.today}, command)])
     row, test = max(tested, key=lambda pair: (pair[1].verdict == "better", pair[1].gain.mean))
     low, high = test.gain.low, test.gain.high
@@ -108,7 +96,7 @@ def answer(
         or row.strategy in (best_one(row.label), facts.get("single"))
     ):
         formula = ""  # nothing speaks for it, or its name says it
-    return Answer(test.verdict, facts, because, installed_first(steps), formula)
+    return Answer(test.verdict, facts, because, next_steps.installed_first(steps), formula)
 
 
 def _steps(
@@ -124,24 +112,26 @@ def _steps(
     (used, other), verdict, tuned = words, test.verdict, row.tuned and not row.edited
     if verdict == "open" and used and other:
         if dataset.unlabelled:
-            return [label_step(dataset, "label_found", used, other, option="--random")]
+            return [next_steps.label_step(dataset, "label_found", used, other, option="--random")]
         labelled = [one.means[str(JUDGED)].mean for one in (base, row) if str(JUDGED) in one.means]
         if dataset.complete or labelled == [1, 1]:
-            return label_more_step(dataset, wanted or None)
-        return [label_step(dataset, "label_both", used, other)]
+            return next_steps.label_more_step(dataset, wanted or None)
+        return [next_steps.label_step(dataset, "label_both", used, other)]
     if verdict == "better" and row.kind == "lists":
-        command = words_of("recommend", dataset, options={"--current": other, **options}) if other else []
+        command = (
+            next_steps.words_of("recommend", dataset, options={"--current": other, **options}) if other else []
+        )
         return [Step("only_lists", {"more": bool(command)}, command)]
     files = [Path(split_label(word)[1]) for word in (other, used) if word and word.endswith(".json")]
-    out = NEW if WEIGHTS in files else None  # what was compared is not to be replaced
+    out = next_steps.NEW if next_steps.WEIGHTS in files else None  # what was compared is not to be replaced
     key, steps = "find_best" if verdict == "better" else "find_better", []
     if verdict == "better" and other and other.endswith(".json"):
-        told = using("search_tuned" if tuned else "search", files[0], dataset)
-        steps = [*indexing(files[0], dataset, model), told]
+        told = next_steps.using("search_tuned" if tuned else "search", files[0], dataset)
+        steps = [*next_steps.indexing(files[0], dataset, model), told]
         key, used = "find_better_still", None if tuned else other
     if not used:
         return steps
-    command = words_of("recommend", dataset, options={"--current": used, **options, "--out": out})
+    command = next_steps.words_of("recommend", dataset, options={"--current": used, **options, "--out": out})
     return [*steps, Step(key, {}, command)]
 
 
@@ -267,8 +257,8 @@ def unjudged(judged: Values, baseline: str) -> list[Message]:
     share = {label: known_mean(column) for label, column in judged.items() if np.isfinite(column).any()}
     if (base := share.pop(baseline, None)) is None:
         return []
-    fewer = [label for label, value in share.items() if value < base - UNJUDGED]
-    more = [label for label, value in share.items() if value > base + UNJUDGED]
+    fewer = [label for label, value in share.items() if value < base - MISLEADING_JUDGED_DIFFERENCE]
+    more = [label for label, value in share.items() if value > base + MISLEADING_JUDGED_DIFFERENCE]
     if not fewer and not more:
         return []
     facts: dict[str, Fact] = {"share": base, "baseline": baseline, "fewer": fewer or None, "more": more or None}

@@ -21,8 +21,7 @@ from steelyard_eval.result.structs import Cell, Message, Table
 
 DATES = frozenset({"created_at", "updated_at", "last_accessed_at", "last_review"})
 PLACES = 10
-LISTED = 20
-"""Entries that are listed of one contender."""
+MAX_LISTED = 20
 COLUMNS = ["buried_by", "query", "entry", "grade", "dated", "place", "as_new"]
 
 
@@ -53,7 +52,7 @@ class AgeEffect:
         """By a replay beside the lists as they are, `ranked`; nothing of a strategy that reads no facts."""
         if not config.effective.signals & PRIORS.keys():
             return cls(label, [], 0)
-        now, then = (_places(own, dataset) for own in (ranked, replay(as_new(table), config).ranked))
+        now, then = (_relevant_places(own, dataset) for own in (ranked, replay(as_new(table), config).ranked))
         entries = {entry.id: entry for entry in dataset.entries}
         lost = [pair for pair, place in then.items() if place <= PLACES < now.get(pair, PLACES + 1)]
         lifted = sum(place <= PLACES < then.get(pair, PLACES + 1) for pair, place in now.items())
@@ -64,8 +63,7 @@ class AgeEffect:
         return cls(label, sorted(rows, key=lambda row: (-int(str(row[3])), row[4:5], row[1:3])), lifted)
 
 
-def _places(ranked: Ranked, dataset: Dataset) -> dict[tuple[str, str], int]:
-    """The places of the relevant entries, by query and entry."""
+def _relevant_places(ranked: Ranked, dataset: Dataset) -> dict[tuple[str, str], int]:
     at = np.flatnonzero(ranked.relevant(dataset.qrels))
     query = ranked.query[at]
     places = (at - ranked.offsets[query] + 1).tolist()
@@ -80,5 +78,5 @@ def buried(effects: Iterable[AgeEffect]) -> tuple[list[Message], list[Table]]:
         return [], []
     counts = [f"{one.label} loses {len(one.buried)}, gains {one.lifted}" for one in some]
     oldest = min(str(row[4]) for one in some for row in one.buried)
-    rows = [row for one in some for row in one.buried[:LISTED]]
+    rows = [row for one in some for row in one.buried[:MAX_LISTED]]
     return [Message("buried", {"counts": counts, "oldest": oldest})], [Table("buried", COLUMNS, rows)]

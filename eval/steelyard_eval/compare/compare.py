@@ -1,6 +1,6 @@
 """Compares configurations on the same queries: contenders to lists to values by query to tests."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -36,11 +36,9 @@ from steelyard_eval.recording.provenance import TOOL, edited, overlap_notice
 from steelyard_eval.recording.replay import facts_of, ordered, rows_by_query
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Answer, Fact, Provenance, Result, replace
-from steelyard_eval.views.frames import Answered
+from steelyard_eval.views.frames import Answered, Values
 
 METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
-Values = Mapping[str, Mapping[str, Floats]]
-"""Label -> metric -> float64[Q]."""
 
 
 def compare(
@@ -148,7 +146,7 @@ def compare(
         said = Answer(key, facts, steps=[step])
         notices = list(merged(result.notices))
         return Answered(replace(result, answer=said, notices=notices, tables=[agreed, *result.tables]))
-    result = _measured(result, dataset, made, queries, values, seed)
+    result = _with_measures(result, dataset, made, queries, values, seed)
     used, model = baseline is not None or base == today, source.model
     said = answer(
         result.rows, base, result.metric, dataset, words, searched, used=used, queries=len(queries), model=model
@@ -156,17 +154,16 @@ def compare(
     return Answered(replace(result, answer=said), values)
 
 
-def _measured(
+def _with_measures(
     result: Result, dataset: Dataset, made: Sequence[Made], queries: Sequence[Query], values: Values, seed: int
 ) -> Result:
-    """The result with means, tests, values by query, and what so few queries and labels can hide."""
     base, metric, model = result.provenance.baseline, result.metric, result.provenance.model
     units = unit_numbers(queries).tolist()
     primary = {label: of[metric] for label, of in values.items()}
     challengers = {label: own for label, own in primary.items() if label != base}
     tests = paired(challengers, primary[base], units, seed=seed)
     rows = []
-    for row, one in bar("intervals")(list(zip(result.rows, made, strict=True))):
+    for row, one in bar("intervals", list(zip(result.rows, made, strict=True))):
         means = mean_intervals(values[row.label], units)
         if isinstance(one.contender, Contender):  # by the labels that it is compared with?
             config = one.contender.config

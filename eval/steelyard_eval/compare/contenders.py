@@ -40,7 +40,6 @@ Given: TypeAlias = (
     | objects.Transformer | objects.HasScores | objects.Invoked | objects.Retrieving
     | Mapping[str, Mapping[str, float] | Sequence[str]]
 )  # fmt: skip
-"""One contender, as it may be written."""
 GivenMany: TypeAlias = Given | Sequence[Given] | Mapping[str, Given]
 """Several contenders: a string separated by commas, a list of strings and others, or a mapping from labels."""
 
@@ -155,7 +154,6 @@ def usable(space: Workspace, row: Contender) -> tuple[Contender, list[Message]]:
 
 
 def _check_model(space: Workspace, row: Contender) -> None:
-    """ConfigError where weights were tuned with vectors of another model than those that are searched."""
     models = {settings.model for settings in row.config.retrievers.values() if settings.model}
     if not (others := sorted(models - {space.model})):
         return

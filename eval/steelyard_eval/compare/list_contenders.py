@@ -20,8 +20,7 @@ from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.trec_runs import Scored, read_run
 from steelyard_eval.result.structs import Fact, Message
 
-EXAMPLES = 3
-"""Ids that a notice names."""
+MAX_NAMED_IDS = 3
 
 
 @dataclass(frozen=True)
@@ -70,10 +69,10 @@ class ListContender:
         notices = [*answers.notices]
         if odd := [id_ for id_ in ids if id_ not in known]:  # never relevant
             facts: dict[str, Fact] = {"label": self.label, "odd": len(odd), "ids": len(ids)}
-            notices.append(Message("unknown_ids", facts | _named(odd)))
+            notices.append(Message("unknown_ids", facts | _named_ids(odd)))
         if odd := [query for query in self.queries if query not in asked]:
             facts = {"label": self.label, "odd": len(odd), "queries": len(self.queries), "data": dataset.called}
-            notices.append(Message("foreign_queries", facts | _named(odd)))
+            notices.append(Message("foreign_queries", facts | _named_ids(odd)))
         if repeated:
             notices.append(Message("repeated", {"label": self.label, "places": repeated}))
         return AnsweredLists(lists, notices, answers.taken)
@@ -86,9 +85,8 @@ def _firsts(own: Sequence[Scored]) -> list[Scored]:
     return list(scores.items())
 
 
-def _named(ids: Sequence[str]) -> dict[str, Fact]:
-    """The first ids, and whether there are more."""
-    return {"named": [quote(id_, 40) for id_ in ids[:EXAMPLES]], "more": len(ids) > EXAMPLES}
+def _named_ids(ids: Sequence[str]) -> dict[str, Fact]:
+    return {"named": [quote(id_, 40) for id_ in ids[:MAX_NAMED_IDS]], "more": len(ids) > MAX_NAMED_IDS}
 
 
 def of_run(label: str, path: Path) -> ListContender:
@@ -115,6 +113,6 @@ def _looked_up(
     missing = sum(query.id not in lists for query in queries)
     facts: dict[str, Fact] = {"label": label, "missing": missing, "queries": len(queries)}
     if missing == len(queries) and lists:
-        facts |= {**_named([*lists]), "first": quote(queries[0].id, 40)}
+        facts |= {**_named_ids([*lists]), "first": quote(queries[0].id, 40)}
     found = [lists.get(query.id, []) for query in queries]
     return AnsweredLists(found, [Message("no_list", facts)] if missing else [])

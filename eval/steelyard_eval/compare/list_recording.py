@@ -25,8 +25,7 @@ from steelyard_eval.measures.trec_runs import Scored
 from steelyard_eval.recording.disk import save
 from steelyard_eval.result.structs import Message
 
-DEPTH = 10_000
-"""The largest number of results of one list that are kept."""
+MAX_LIST_RESULTS = 10_000
 
 
 def record_lists(
@@ -46,7 +45,7 @@ def record_lists(
     if odd := [name for name in lists if not names_list(name)]:
         raise ConfigError(f"{quote(odd[0])} is not a valid list name; use a word such as mine or bm25")
     queries = dataset.with_known_intents(dataset.split(split))
-    answers = {name: contender.answers(queries, DEPTH, dataset) for name, contender in lists.items()}
+    answers = {name: contender.answers(queries, MAX_LIST_RESULTS, dataset) for name, contender in lists.items()}
     found: list[dict[str, list[ScoredId]]] = [{} for _ in queries]
     for name, answer in answers.items():
         for query, own, places in zip(queries, found, answer.lists, strict=True):

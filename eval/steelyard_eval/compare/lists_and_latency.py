@@ -33,16 +33,14 @@ from steelyard_eval.recording.replay import ShownLists, lists_of, only, replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Latency, Message, Row
 
-TIMED = 50
-"""The number of queries that latency is measured on."""
-TIES = {"run": "ties_runs", "frame": "ties_runs", "function": "ties_answers", "endpoint": "ties_answers"}
-"""How equal scores of lists are ordered, by the kind of contender."""
+TIMED_QUERIES = 50
+TIES_BY_KIND = {"run": "ties_runs", "frame": "ties_runs", "function": "ties_answers", "endpoint": "ties_answers"}
 
 
 def ties(kinds: Iterable[str], lists: bool = False) -> list[str]:
     """How ties of contenders of these kinds are broken, as keys; `lists`: recorded lists of other engines."""
     ours = "ties_lists" if lists else "ties_configurations"
-    return list(dict.fromkeys(TIES.get(kind, ours) for kind in sorted({*kinds})))
+    return list(dict.fromkeys(TIES_BY_KIND.get(kind, ours) for kind in sorted({*kinds})))
 
 
 @dataclass(frozen=True)
@@ -145,11 +143,11 @@ class Runner:
             table = only(whole, [query.id for query in queries])
             others = only(whole, [query.id for query in nothing]) if nothing else None
             if space and timed:  # what is read of the store once, the first one would pay for all
-                latencies(space, configs[group[0]], queries, TIMED)
-            for i in bar("timing live search")(group) if space and timed else group:
+                latencies(space, configs[group[0]], queries, TIMED_QUERIES)
+            for i in bar("timing live search", group) if space and timed else group:
                 one = self._replayed(rows[i], table, others)
                 said = of_configuration(rows[i], table, one.progress, dataset, source.model, measure)
-                taken = latencies(space, configs[i], queries, TIMED).summary() if space and timed else None
+                taken = latencies(space, configs[i], queries, TIMED_QUERIES).summary() if space and timed else None
                 made[one.label] = replace(one, notices=(*notices[one.label], *said), latency=taken)
         for contender in named:
             if isinstance(contender, ListContender):
@@ -166,7 +164,6 @@ class Runner:
         return [made[contender.label] for contender in named]
 
     def _replayed(self, row: Contender, table: SignalTable, others: SignalTable | None) -> Made:
-        """The lists of a configuration, as they are without floors too, and for `others` that nothing answers."""
         config, run = row.config, replay(table, row.config)
         progress = layered_progress(config.effective, run.table)
         unfloored = None

@@ -31,12 +31,11 @@ from steelyard_eval.compare.python_searches import (
 from steelyard_eval.measures.trec_runs import Scored, best_first
 from steelyard_eval.result.structs import Message
 
-COLUMNS = {
+COLUMN_ALIASES = {
     "query": ("qid", "query_id", "query"),  # results of PyTerrier have the text of the query in `query`
     "entry": ("entry", "doc_id", "docno", "object_id", "id"),
     "score": ("score",),
 }
-"""The names that the columns of a table of lists may have, such as those of PyTerrier and of ir_measures."""
 
 
 def of_object(given: object, label: str) -> ListContender:
@@ -69,7 +68,7 @@ def of_object(given: object, label: str) -> ListContender:
 def of_frame(label: str, frame: Frame) -> ListContender:
     """A table with a row a result: query, entry, score (or query_id, doc_id, score). Raises ConfigError."""
     columns = []
-    for meaning, valid in COLUMNS.items():
+    for meaning, valid in COLUMN_ALIASES.items():
         present = [name for name in valid if name in frame.columns]
         if not present:
             have = ", ".join(quote(name, 40) for name in frame)
@@ -112,7 +111,6 @@ def _short(filters: Mapping[str, Mapping[str, Any]] | None) -> dict[str, object]
 def _transformed(
     transformer: Transformer, label: str, queries: Sequence[Query], limit: int, entries: Sequence[Entry]
 ) -> AnsweredLists:
-    """Ask a transformer of PyTerrier, or a pipeline: a table of queries in, a table of results out."""
     texts = [query for query in queries if not is_open(query.text)]
     topics = as_frame([{"qid": query.id, "query": query.text} for query in texts])
     if any(query.filters for query in queries):  # as text, because pipelines compare cells
@@ -146,7 +144,7 @@ def _searched(
     known = {entry.id for entry in entries}
     lists: list[list[Scored]] = []
     taken = []
-    for query in bar(f"asking {label}")(queries):
+    for query in bar(f"asking {label}", queries):
         begin = time.perf_counter()
         answer = [] if is_open(query.text) else _asked(label, search, query, limit)
         taken.append(0.0 if is_open(query.text) else (time.perf_counter() - begin) * 1000)

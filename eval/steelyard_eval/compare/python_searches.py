@@ -18,11 +18,9 @@ from steelyard.memory.query import Query
 from steelyard_eval.common.tabular import Frame
 from steelyard_eval.measures.trec_runs import Scored
 
-METHODS = ("invoke", "retrieve", "get_relevant_documents")
-"""What retrievers call their search for a text, in the order in which they are tried."""
+SEARCH_METHODS = ("invoke", "retrieve", "get_relevant_documents")
 IDS = ("id", "id_", "_id", "node_id", "doc_id", "document_id", "entry_id", "memory_id", "docno", "uuid", "source")
-INSIDE = ("node", "document", "metadata", "meta", "payload")
-"""Attributes of a document that may hold its id, too."""
+MAY_HOLD_ID = ("node", "document", "metadata", "meta", "payload")
 SCORES = ("score", "relevance_score", "similarity")
 
 
@@ -99,7 +97,7 @@ class Retrieving(Protocol):
 
 def search_of(given: object) -> Callable[[Query], Any] | None:
     """The search of a retriever, for the text of a query; None for what has none of `METHODS`, nor Haystack's."""
-    methods = [getattr(given, name, None) for name in METHODS]
+    methods = [getattr(given, name, None) for name in SEARCH_METHODS]
     if (search := next(filter(callable, methods), None)) is not None:
         return by_text(search)
     run = getattr(given, "run", None)
@@ -124,17 +122,16 @@ def takes_text(search: Callable[..., object]) -> bool:
 def document(item: object, known: Collection[str]) -> tuple[object, object]:
     """The id and the score of a document, None where it has none; an id of the corpus, `known`, comes first."""
     item, score = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
-    inner = _values(item, INSIDE)
-    parts = [item, *inner, *(deeper for part in inner for deeper in _values(part, INSIDE))]
-    named = [value for part in parts for value in _values(part, IDS)]
+    inner = _keys_or_attributes(item, MAY_HOLD_ID)
+    parts = [item, *inner, *(deeper for part in inner for deeper in _keys_or_attributes(part, MAY_HOLD_ID))]
+    named = [value for part in parts for value in _keys_or_attributes(part, IDS)]
     ids = [id_ for id_ in named if isinstance(id_, str | int) and not isinstance(id_, bool) and id_ != ""]
     found = next((id_ for id_ in ids if str(id_) in known), next(iter(ids), None))
-    scores = [score for part in parts for score in _values(part, SCORES)]
+    scores = [score for part in parts for score in _keys_or_attributes(part, SCORES)]
     return found, score if score is not None else next(iter(scores), None)
 
 
-def _values(part: object, names: Iterable[str]) -> list[object]:
-    """Keys of a mapping, or attributes of an object, as far as it has them."""
+def _keys_or_attributes(part: object, names: Iterable[str]) -> list[object]:
     found = (part.get(name) if isinstance(part, Mapping) else getattr(part, name, None) for name in names)
     return [value for value in found if value is not None]
 

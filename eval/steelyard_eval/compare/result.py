@@ -28,8 +28,7 @@ from steelyard_eval.measures.paired import exact_interval, paired
 from steelyard_eval.measures.spread import benjamini_hochberg
 from steelyard_eval.result.structs import Cell, Estimate, Table
 
-CURVE = 21
-"""Floors of the curve of what is lost against what is answered."""
+CURVE_FLOORS = 21
 SHOWN = "shown floor answered silenced words saved lost false_answers none false_share".split()  # noqa: SIM905 -- short
 FLOORS = ["floor_of", "floor", "floor_lost", "answered_share", "words_left"]
 STALE = ["outdated", "stale", "of", "share", "fewer", "more", "most_often"]
@@ -57,15 +56,14 @@ def silences(dataset: Dataset, made: Sequence[Made]) -> list[Table]:
     for one in made:
         curve = _curve(one.unfloored, words, dataset) if one.unfloored else []
         points += [[one.label, *point] for point in curve]
-        rows.append(_silence(one, words, curve))
+        rows.append(_silence_row(one, words, curve))
     return [Table("silence", SHOWN, rows), *([Table("floors", FLOORS, points)] if points else [])]
 
 
-def _silence(one: Made, words: Mapping[str, int], curve: Sequence[Sequence[float]]) -> list[Cell]:
-    """What it shows, what its floor saves and loses, and what it shows where nothing fits."""
+def _silence_row(one: Made, words: Mapping[str, int], curve: Sequence[Sequence[float]]) -> list[Cell]:
     config = one.contender.config if isinstance(one.contender, Contender) else None
     floors = [str(stage) for stage in config.finish if isinstance(stage, Floor)] if config else []
-    asked, total = len(one.ranked.queries), int(_words(one.ranked, words).sum())
+    asked, total = len(one.ranked.queries), int(_words_by_place(one.ranked, words).sum())
     cells: list[Cell] = [
         one.label, ", ".join(floors) or None, asked - one.empty, one.empty, total / max(asked, 1)
     ]  # fmt: skip
@@ -80,8 +78,7 @@ def _silence(one: Made, words: Mapping[str, int], curve: Sequence[Sequence[float
     return [*cells, answered, asked, Estimate(answered / max(asked, 1), *exact_interval(answered, asked))]
 
 
-def _words(lists: Ranked, words: Mapping[str, int]) -> Floats:
-    """float64[R]: the words of each place."""
+def _words_by_place(lists: Ranked, words: Mapping[str, int]) -> Floats:
     return np.array([words.get(lists.entries[entry], 0) for entry in lists.entry.tolist()], dtype=np.float64)
 
 
@@ -90,10 +87,10 @@ def _curve(whole: BeforeThreshold, words: Mapping[str, int], dataset: Dataset) -
 
     What it loses is the mean over lists of the share of their relevant entries.
     """
-    lists, sizes = whole.ranked, _words(whole.ranked, words)
+    lists, sizes = whole.ranked, _words_by_place(whole.ranked, words)
     if not len(sizes):
         return []
-    floors = np.unique([whole.least, *np.quantile(whole.score, np.linspace(0, 1, CURVE))])
+    floors = np.unique([whole.least, *np.quantile(whole.score, np.linspace(0, 1, CURVE_FLOORS))])
     relevant, total = lists.relevant(dataset.qrels), float(sizes.sum())
     lost = recall_loss(lists.query[relevant], whole.score[relevant, None] < floors)
     stays = whole.score[:, None] >= floors
@@ -167,8 +164,7 @@ def agreement(lists: Mapping[str, Sequence[Sequence[str]]]) -> tuple[Table, floa
     return Table("agreement", ["one", "other", "rbo"], rows), disagreement
 
 
-MIN_CATEGORY_QUERIES = 5
-"""Queries of a category below which a difference is no more than its mean."""
+MIN_TESTED_CATEGORY = 5
 COLUMNS = ["category", "queries", "before", "after", "difference", "p_by_category"]
 
 
@@ -213,7 +209,7 @@ def categories(
     order = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0] or ""))
     tests = {}
     for name, own in order:
-        if len(own) >= MIN_CATEGORY_QUERIES:
+        if len(own) >= MIN_TESTED_CATEGORY:
             units = unit_numbers([queries[at] for at in own]).tolist()
             tests[name] = paired({"": right[own]}, left[own], units)[""]
     ps = dict(zip(tests, benjamini_hochberg([test.p for test in tests.values()]).tolist(), strict=True))

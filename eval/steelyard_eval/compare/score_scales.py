@@ -55,10 +55,8 @@ def undated(dataset: Dataset, configs: Sequence[SearchConfig]) -> Iterator[Messa
 
 DEAD = frozenset({"silent", "accidental"})
 """The keys of the notices on retrievers, which come before all others: without a retriever no verdict holds."""
-MIN_SILENT = 0.1
-"""The share of the queries for which a retriever finds nothing, from which on it is named."""
-MIN_QUERIES = 10
-"""Labelled queries from which on it can be told that a retriever finds only by accident."""
+MIN_SILENT_SHARE = 0.1
+MIN_ACCIDENTAL = 10
 
 
 def dead(
@@ -78,11 +76,11 @@ def dead(
     for name in sorted(CANDIDATE_RETRIEVERS & config.effective.retrievers & masked.columns.keys()):
         silent = int((count_rows(masked, ~np.isnan(masked.columns[name])) == 0).sum())
         facts: dict[str, Fact] = {"labels": [label], "signal": name, "queries": count}
-        if silent >= max(2, MIN_SILENT * count):
+        if silent >= max(2, MIN_SILENT_SHARE * count):
             why = {"bm25": "any", "vector": "vectors"}.get(name, "strict")
             yield Message("silent", {**facts, "silent": silent, why: True})
         # A list of half of the notes suits any query.
-        elif measure and count >= MIN_QUERIES and all(own) and 2 * (measure.cutoff or 0) <= len(masked.entries):
+        elif measure and count >= MIN_ACCIDENTAL and all(own) and 2 * (measure.cutoff or 0) <= len(masked.entries):
             ranked = replay(masked, config.with_strategy(parse_strategy(name))).ranked
             found, strange = (evaluate_lists(ranked, each, [measure])[measure] for each in (qrels, others))
             gain = found - strange
@@ -107,7 +105,6 @@ def merged(notices: Iterable[Message]) -> Iterator[Message]:
 
 
 MAX_SCALE_RATIO = 2.0
-"""How many times as large as another's the largest score of a signal may be before a sum of both is doubtful."""
 
 
 def of_configuration(
@@ -143,8 +140,21 @@ def of_scales(row: Contender, table: SignalTable, dataset: Dataset, measure: Mea
     if row.kind == "system":
         return
     yield from weightless(row.label, row.config, table)
-    if not row.config.provenance:  # a scale that tuning chose was better on its labels
-        yield from _unlike(row, table, dataset, measure)
+    if row.config.provenance:  # a scale that tuning chose was better on its labels
+        return
+    # Sums that add scores of different ranges, with the metric before and after, where labels tell.
+    config, masked = row.config, table.at_depth(row.config.depths)
+    raw = {node: reach for node in _sums(config.effective) if (reach := _apart(node, masked))}
+    if not raw:
+        return
+    reached = [f"{name} up to {most:.3g}" for name, most in next(iter(raw.values())).items()]
+    cases = {intent: _with_minmax(case, raw) for intent, case in config.by_intent.items()}
+    scaled = replace(config, strategy=_with_minmax(config.strategy, raw), by_intent=cases)
+    after = _mean_if_labelled(table, dataset.qrels, measure, scaled)
+    before = None if after is None else _mean_if_labelled(table, dataset.qrels, measure, config)
+    label = row.label if before is None else f"{row.label} {before:.3f} -> {after:.3f}"
+    told: dict[str, Fact] = {"unmeasured": True} if before is None else {"metric": str(measure)}
+    yield Message("apart", {"labels": [label], "reached": reached, **told})
 
 
 def weightless(label: str, config: SearchConfig, table: SignalTable) -> Iterator[Message]:
@@ -152,29 +162,13 @@ def weightless(label: str, config: SearchConfig, table: SignalTable) -> Iterator
     masked = table.at_depth(config.depths)
     for node in _sums(config.effective):
         rows = node.members(masked, node.everywhere(masked))
-        for expr in _terms(node, masked) if node.normalize == "max" else ():
+        for expr in _weighed_terms(node, masked) if node.normalize == "max" else ():
             column, present = nested(expr, masked, rows)
             found = count_rows(masked, present) > 0
             none = found & (per_query(masked, present, np.maximum, column.values, 0.0) <= 0)
             without, of = int(none.sum()), int(found.sum())
             if 0 < of <= 2 * without:
                 yield Message("weightless", {"label": label, "term": str(expr), "without": without, "of": of})
-
-
-def _unlike(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[Message]:
-    """A notice where sums add scores of different ranges, with the metric before and after, where labels tell."""
-    config, masked = row.config, table.at_depth(row.config.depths)
-    raw = {node: reach for node in _sums(config.effective) if (reach := _apart(node, masked))}
-    if not raw:
-        return
-    reached = [f"{name} up to {most:.3g}" for name, most in next(iter(raw.values())).items()]
-    cases = {intent: _scaled(case, raw) for intent, case in config.by_intent.items()}
-    scaled = replace(config, strategy=_scaled(config.strategy, raw), by_intent=cases)
-    after = _valued(table, dataset.qrels, measure, scaled)
-    before = None if after is None else _valued(table, dataset.qrels, measure, config)
-    label = row.label if before is None else f"{row.label} {before:.3f} -> {after:.3f}"
-    told: dict[str, Fact] = {"unmeasured": True} if before is None else {"metric": str(measure)}
-    yield Message("apart", {"labels": [label], "reached": reached, **told})
 
 
 def _sums(expr: Expr) -> Iterator[NormalizedSum]:
@@ -184,15 +178,13 @@ def _sums(expr: Expr) -> Iterator[NormalizedSum]:
         yield from _sums(child)
 
 
-def _scaled(expr: Expr, raw: dict[NormalizedSum, dict[str, float]]) -> Expr:
-    """The same strategy with minmax in the sums that are raw."""
+def _with_minmax(expr: Expr, raw: dict[NormalizedSum, dict[str, float]]) -> Expr:
     if isinstance(expr, NormalizedSum) and expr in raw:
         return replace(expr, normalize="minmax")
-    return expr.with_children([_scaled(child, raw) for child in expr.children])
+    return expr.with_children([_with_minmax(child, raw) for child in expr.children])
 
 
-def _terms(node: NormalizedSum, table: SignalTable) -> Iterator[Expr]:
-    """The terms that have a weight, and signals that are in the table."""
+def _weighed_terms(node: NormalizedSum, table: SignalTable) -> Iterator[Expr]:
     weighed = [term.expr for term in node.terms if term.weight]
     yield from (expr for expr in weighed if expr.signals & FETCHED <= table.columns.keys())
 
@@ -201,7 +193,7 @@ def _apart(node: NormalizedSum, table: SignalTable) -> dict[str, float]:
     """The largest score of each signal of a raw sum; empty where they are alike, or all in 0..1 by formula."""
     rows = node.members(table, node.everywhere(table))
     reach: dict[str, float] = {}
-    for expr in _terms(node, table) if node.normalize == "none" else ():
+    for expr in _weighed_terms(node, table) if node.normalize == "none" else ():
         if isinstance(expr, Signal):
             column, present = nested(expr, table, rows)
             reach[str(expr)] = float(np.abs(column.values[present]).max(initial=0.0))
@@ -210,10 +202,9 @@ def _apart(node: NormalizedSum, table: SignalTable) -> dict[str, float]:
     return reach if unbounded and known and max(known) > MAX_SCALE_RATIO * min(known) else {}
 
 
-def _valued(
+def _mean_if_labelled(
     table: SignalTable, qrels: Mapping[str, Mapping[str, int]], measure: Measure, config: SearchConfig
 ) -> float | None:
-    """The mean of a configuration; None where not every query has labels."""
     if not all(qrels.get(query) for query in table.queries):
         return None
     (values,) = evaluate_lists(replay(table, config).ranked, qrels, [measure]).values()

@@ -21,7 +21,6 @@ from steelyard_eval.measures.trec_runs import Scored, best_first, write_run
 from steelyard_eval.result.structs import Cell, Result, Table
 
 TOLERANCE = 1e-9
-"""The largest difference from a value of ir_measures that is accepted."""
 COLUMNS = ["measure", "largest", "largest_of", "at_query"]
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -51,11 +50,11 @@ def verified(
     given = {one.label: one.contender.file for one in made if isinstance(one.contender, ListContender)}
     files |= {label: file for label, file in given.items() if file}
     qrels = {query.id: dataset.qrels[query.id] for query in queries}
-    theirs = {measure: _theirs(measure) for measure in measures}
+    theirs = {measure: _of_ir_measures(measure) for measure in measures}
     known = {measure: public for measure, public in theirs.items() if public is not None}
     worst: dict[str, tuple[float, str | None, str | None]] = {str(measure): (0.0, None, None) for measure in known}
     for label, path in files.items():
-        for metric, query, difference in _differences(_lists(path, limit), qrels, values[label], known):
+        for metric, query, difference in _differences(_first_places(path, limit), qrels, values[label], known):
             # NaN on one side is a difference too, and compares as none.
             if not difference <= worst[metric][0]:
                 worst[metric] = (difference, label, query)
@@ -65,7 +64,6 @@ def verified(
 
 
 def _write_runs(folder: Path, made: Sequence[Made]) -> dict[str, Path]:
-    """Write a file for each contender, named by `Made.tag` with a number if needed; return the files by label."""
     tags = [one.tag for one in made]
     files = {}
     for i, one in enumerate(made):
@@ -91,8 +89,7 @@ def refuse_differences(result: Result) -> None:
         )
 
 
-def _theirs(measure: Measure) -> Any:  # noqa: ANN401 -- ir_measures is untyped
-    """The measure of this name in ir_measures, or None."""
+def _of_ir_measures(measure: Measure) -> Any:  # noqa: ANN401 -- ir_measures is untyped
     family = None if measure.tokens else getattr(ir_measures, measure.family, None)
     # Its own parser of names needs ast.Num, which Python 3.14 lacks.
     return family if family is None or measure.cutoff is None else family @ measure.cutoff
@@ -127,8 +124,7 @@ def _differences(
             yield metric, query, abs(float(result.value) - float(values[metric][places[query]]))
 
 
-def _lists(path: Path, limit: int) -> dict[str, list[Scored]]:
-    """The first places of every list of a run, as ir_measures reads its file."""
+def _first_places(path: Path, limit: int) -> dict[str, list[Scored]]:
     read: Any = ir_measures.read_trec_run
     lists: dict[str, list[Scored]] = {}
     for query, entry, score in read(io.StringIO(read_text(path))):

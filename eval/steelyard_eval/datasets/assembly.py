@@ -24,8 +24,7 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.manifest import Manifest
 
 Grades = Mapping[str, Mapping[str, int]]
-FAR = 365 * 86_400
-"""Seconds by which a latest date that stands alone is ahead of the next."""
+FAR_AHEAD_SECONDS = 365 * 86_400
 _NAMES_SHOWN = 10
 _NAME = re.compile(r"(corpus|queries)(?:\.(l0|l1|l2))?\.([\w.-]+)\.f16\.npy")
 _BLOCK = 65536  # rows checked at a time, so that a large file never fills the memory
@@ -75,14 +74,13 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
         query_vectors=vectors.queries,
         feedback=reader.folder / feedback if feedback else None,
         notices=tuple(notes),
-        sha256=_hash({name: reader.contents[name] for name in named}),
-        vectors_sha256=_hash(vectors.digests) if vectors.digests else "",
+        sha256=_hash_of_files({name: reader.contents[name] for name in named}),
+        vectors_sha256=_hash_of_files(vectors.digests) if vectors.digests else "",
     )
     return Report((), dataset.notices, dataset)
 
 
-def _hash(digests: Mapping[str, str | None]) -> str:
-    """One hash over files, by their names and hashes."""
+def _hash_of_files(digests: Mapping[str, str | None]) -> str:
     lines = sorted(f"{name} {digest}\n" for name, digest in digests.items())
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -100,7 +98,7 @@ def _clock(given: float | None, entries: Sequence[Entry], queries: Sequence[Quer
     latest, whose = max(dates)
     told = f"no as_of: the clock is set to the latest date in the set, {format_time(latest)}"
     before = max((t for t, _ in dates if t < latest), default=latest)
-    if latest - before > FAR:
+    if latest - before > FAR_AHEAD_SECONDS:
         told += f", of {whose}; the next is {format_time(before)}: correct the date if it is wrong"
     return latest, [told]
 
@@ -122,7 +120,13 @@ def notices(
     targets = [r.target for e in entries.items for r in e.relations]
     targets += [e.superseded_by for e in entries.items if e.superseded_by]
     unknown = sum(target not in entries.lines for target in targets)
-    scope, out = "of entries outside their query's filter", _out_of_scope(entries, queries, qrels)
+    scope, by_id = "of entries outside their query's filter", {entry.id: entry for entry in entries.items}
+    out = sum(
+        grade > 0 and entry in by_id and bool(query.filters.failed(by_id[entry]))
+        for query in queries.items
+        if query.filters
+        for entry, grade in qrels.get(query.id, {}).items()
+    )
     splits: dict[int, set[str]] = {}
     for unit, query in zip(unit_numbers(queries.items).tolist(), queries.items, strict=True):
         splits.setdefault(unit, set()).add(query.split)
@@ -162,16 +166,6 @@ def _suggested(table: JsonLines[Item], known: Collection[str]) -> str:
     absent = [name for name in known if not any(getattr(item, name) for item in table.items)]
     pairs = [(name, other) for name in absent if (other := meant(name, table.unknown))]
     return "".join(f"; did you mean {name!r} by {quote(other, 40)}?" for name, other in pairs)
-
-
-def _out_of_scope(entries: JsonLines[Entry], queries: JsonLines[Query], qrels: Grades) -> int:
-    by_id = {entry.id: entry for entry in entries.items}
-    return sum(
-        grade > 0 and entry in by_id and bool(query.filters.failed(by_id[entry]))
-        for query in queries.items
-        if query.filters
-        for entry, grade in qrels.get(query.id, {}).items()
-    )
 
 
 @dataclass(slots=True)

@@ -179,7 +179,6 @@ class Dataset(Manifest):
 
     @property
     def _without_queries(self) -> str:
-        """What to do where there are none."""
         if self.in_memory:
             return "give it some"
         return f'{self._judge} helps to write the first (lines of queries.jsonl: {{"id": "q1", "text": "..."}})'
@@ -231,8 +230,7 @@ class Report:
 
 
 State = Mapping[str, object]
-MAX_IDS = 3
-"""Changed ids that are named."""
+MAX_NAMED_IDS = 3
 DIGITS = 8
 """Hexadecimal digits of the hash of one entry or query: enough against accidents, and nothing is decided by it."""
 

@@ -19,8 +19,7 @@ from steelyard.base.files import STRICT_JSON, UnpackError, inside, open_regular,
 from steelyard_eval.common.formatting import counted
 
 T = TypeVar("T")
-_MADE = {"dataset.json": 'Write it: {"name": "mine", "text_for_embedding": "{title} {text}"}'}
-"""How files begin that are quickly written."""
+_REMEDY_IF_MISSING = {"dataset.json": 'Write it: {"name": "mine", "text_for_embedding": "{title} {text}"}'}
 Record = tuple[int, dict[str, object] | None]
 """A line number and the JSON object in that line, None when it is broken."""
 
@@ -125,7 +124,7 @@ class FolderReader:
         try:
             return action(self.folder / name)
         except FileNotFoundError:
-            self.fault(name, 0, "", "", "is missing", _MADE.get(name, "Add the file"))
+            self.fault(name, 0, "", "", "is missing", _REMEDY_IF_MISSING.get(name, "Add the file"))
         except PermissionError:
             message = f"{self.folder / name}: no permission to read it. Change its access rights"
             raise MachineError(message) from None
@@ -167,17 +166,14 @@ def _file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-EXAMPLES = 3
-"""The number of faults of one rule that are shown."""
-GROUPS = 20
-"""The number of rules that are shown."""
+MAX_SHOWN_FAULTS = 3
+MAX_SHOWN_RULES = 20
 _LIKENESS = 0.75
-_FOREIGN = {
+_FOREIGN_NAMES = {
     "id": "_id _key key uuid guid doc_id docid document_id entry_id pid qid query_id".split(),  # noqa: SIM905 -- as below
     "text": "content contents body document passage message note what query question".split(),  # noqa: SIM905 -- a list literal of so many words reads worse
     "title": ("name", "heading", "headline", "subject"),
 }
-"""Names that other formats have for our fields."""
 
 
 def meant(field: str, names: Collection[str]) -> str | None:
@@ -187,7 +183,7 @@ def meant(field: str, names: Collection[str]) -> str | None:
     ('_id', 'txet', None)
     """
     folded = {name.casefold(): name for name in sorted(names, reverse=True)}
-    known = [name for name in _FOREIGN.get(field, ()) if name in folded]
+    known = [name for name in _FOREIGN_NAMES.get(field, ()) if name in folded]
     close = known or difflib.get_close_matches(field, folded, n=1, cutoff=_LIKENESS)
     return folded[close[0]] if close else None
 
@@ -207,10 +203,10 @@ def grouped(faults: Sequence[Fault]) -> list[str]:
         rule = re.sub(r"'[^']*'|\d+", "", fault.rule)
         groups.setdefault((fault.file, fault.field, rule), []).append(fault)
     lines: list[str] = []
-    for group in list(groups.values())[:GROUPS]:
-        lines += map(str, group[:EXAMPLES])
+    for group in list(groups.values())[:MAX_SHOWN_RULES]:
+        lines += map(str, group[:MAX_SHOWN_FAULTS])
         last = f", the last in line {group[-1].line}" if group[-1].line else ""
-        if more := len(group[EXAMPLES:]):
+        if more := len(group[MAX_SHOWN_FAULTS:]):
             lines.append(f"... and {more} more like these in {group[0].file}{last}")
-    left = sum(len(group) for group in list(groups.values())[GROUPS:])
+    left = sum(len(group) for group in list(groups.values())[MAX_SHOWN_RULES:])
     return lines + ([f"... and {counted(left, 'fault')} of other rules"] if left else [])

@@ -53,7 +53,7 @@ def load_dict(source: Mapping[str, Any]) -> Dataset:
     texts = {
         "dataset.json": _json(about),
         **{f"{part}.jsonl": _lines(part, source[part]) for part in ELSEWHERE},
-        "qrels.txt": "".join(f"{q} 0 {entry} {_grade(grade)}\n" for q, entry, grade in _rows(source["qrels"])),
+        "qrels.txt": "".join(f"{q} 0 {entry} {_grade(grade)}\n" for q, entry, grade in _triples(source["qrels"])),
     }
     files = {name: text.encode() for name, text in texts.items()}
     reader = MemoryReader(files, _arrays(source.get("vectors") or {}))
@@ -102,9 +102,9 @@ def _lines(part: str, rows: Rows) -> str:
     """
     if hasattr(rows, "to_dict"):
         records = cast("Frame", rows).to_dict("records")
-        objects = [{str(key): value for key, value in row.items() if not _is_open(value)} for row in records]
+        objects = [{str(key): value for key, value in row.items() if not _is_missing(value)} for row in records]
     elif isinstance(rows, Mapping):
-        texts = {id_: {} if _is_open(row) else {"text": row} for id_, row in rows.items()}
+        texts = {id_: {} if _is_missing(row) else {"text": row} for id_, row in rows.items()}
         objects = [{"id": id_, **(row if isinstance(row, Mapping) else texts[id_])} for id_, row in rows.items()]
     else:
         objects = [dict(row) for row in rows]
@@ -118,13 +118,11 @@ def _lines(part: str, rows: Rows) -> str:
     return "".join(f"{_json(row)}\n" for row in objects)
 
 
-def _is_open(value: object) -> bool:
-    """Whether a value is missing in a table: None, NaN or NaT."""
+def _is_missing(value: object) -> bool:
     return value is None or bool(np.isscalar(value) and value != value) or str(value) == "NaT"
 
 
-def _rows(qrels: Judged) -> Iterable[Sequence[object]]:
-    """Query, entry and grade of every judgment."""
+def _triples(qrels: Judged) -> Iterable[Sequence[object]]:
     if hasattr(qrels, "columns"):
         frame = cast("Frame", qrels)
         return zip(*(frame[_column(frame, names)].tolist() for names in COLUMNS), strict=True)

@@ -16,7 +16,7 @@ from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.corpus_and_queries import JsonLines
 from steelyard_eval.datasets.file_reader import FolderReader
 
-SAMPLED = {
+SAMPLINGS = {
     "all": "all there were",
     "random": "drawn at random",
     "log": "drawn from a log",
@@ -25,20 +25,18 @@ SAMPLED = {
     "by hand": "chosen by hand",
     "unknown": "origin unknown",
 }
-"""What `sampled` may say of the labelled queries, in words."""
-Sampled = Annotated[str, Meta(pattern=rf"\A({'|'.join(SAMPLED)})\Z")]
+Sampled = Annotated[str, Meta(pattern=rf"\A({'|'.join(SAMPLINGS)})\Z")]
 RANDOM_SAMPLES = frozenset({"all", "random", "log"})
 """Under these the labelled queries stand for the others."""
 UNKNOWN_SAMPLES = frozenset({"", "unknown"})
 """Under these they may: only traces in the labels speak against it."""
 COMPLETE = "complete"
 _LACKING = {
-    "sampled": f"how the labelled queries were drawn (sampled: {', '.join([*SAMPLED][:-1])})",
+    "sampled": f"how the labelled queries were drawn (sampled: {', '.join([*SAMPLINGS][:-1])})",
     "pool": "which results were labelled (pool: complete, or the contenders)",
 }
 _ASSUMED = {"sampled": "random", "pool": "labelled alike"}
-MAX_NAMED = 3
-"""Contenders of a pool that are named."""
+MAX_NAMED_CONTENDERS = 3
 
 
 class JudgedPool(Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,10 +48,6 @@ class JudgedPool(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if (self.depth > 0) != bool(self.contenders):
             raise ValueError("contenders have a depth")
-
-    def with_lists(self, contenders: Sequence[str], depth: int) -> "JudgedPool":
-        """The same after the first `depth` of these were judged, too."""
-        return JudgedPool(tuple(dict.fromkeys((*self.contenders, *contenders))), min(self.depth or depth, depth))
 
     @property
     def complete(self) -> bool:
@@ -70,8 +64,8 @@ class JudgedPool(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def named(self) -> str:
         """The contenders, escaped; of many the first, and how many more."""
-        more = len(self.contenders) - MAX_NAMED
-        names = ", ".join(visible(name)[:60] for name in self.contenders[:MAX_NAMED])
+        more = len(self.contenders) - MAX_NAMED_CONTENDERS
+        names = ", ".join(visible(name)[:60] for name in self.contenders[:MAX_NAMED_CONTENDERS])
         return f"{names} and {more} more" if more > 0 else names
 
 
@@ -109,7 +103,7 @@ def with_batch(batches: Sequence[Batch], new: Batch) -> tuple[Batch, ...]:
 
 _NONE_OF, _NAME_ONE = "is none of {}", "Name one of them, or leave it out"
 _KEYS: dict[str, tuple[Any, str, str]] = {
-    "sampled": (Sampled, _NONE_OF.format(", ".join(SAMPLED)), _NAME_ONE),
+    "sampled": (Sampled, _NONE_OF.format(", ".join(SAMPLINGS)), _NAME_ONE),
     "groups": (Annotated[str, Meta(pattern=r"\Agiven\Z")], _NONE_OF.format("given"), _NAME_ONE),
     "pool": (
         JudgedPool,
@@ -122,7 +116,6 @@ _KEYS: dict[str, tuple[Any, str, str]] = {
         'Write it as [{"sampled": "random", "labels": {"q1": ["m1", "m2"]}}]',
     ),
 }
-"""What dataset.json may say of labels: the type, the rule and the remedy by key."""
 
 
 def read_labels(reader: FolderReader, file: str, record: Mapping[str, object]) -> dict[str, Any]:
@@ -159,9 +152,9 @@ def in_words(sampled: str, pool: JudgedPool | None, provenance: Sequence[Batch] 
         by = f" by {visible(batch.judge)}" if batch.judge else ""
         what = f", from {batch.pool}" if batch.pool else ""
         count = counted(len(batch.labels), "query", "queries")
-        yield f"dataset.json says of {count}: {SAMPLED[batch.sampled]}, judged{by}{what} (provenance)"
+        yield f"dataset.json says of {count}: {SAMPLINGS[batch.sampled]}, judged{by}{what} (provenance)"
     if sampled:
-        yield f"dataset.json says how the labelled queries were drawn: {SAMPLED[sampled]} (sampled: {sampled})"
+        yield f"dataset.json says how the labelled queries were drawn: {SAMPLINGS[sampled]} (sampled: {sampled})"
     if pool is not None:
         what = f"what was judged: {'pairs among ' if sampled == 'duel' else ''}{pool} (pool)"
         if pool.complete:
@@ -183,10 +176,8 @@ def sampling_notice(sampled: str, pool: JudgedPool | None, provenance: Sequence[
 
 GRADES = {-1: 0, 0: 0, 1: 1, 2: 2, 3: 3, 4: 4}
 """Grades by the number that is written. TREC sets write -1 for "judged, not relevant"."""
-COMMENT = "#"
-"""How a comment begins."""
-_NUMBER = re.compile(r"[-+]?[\d.,]*\d[\d.,]*(e[-+]?\d+)?%?|[-+]?(nan|inf|infinity)", re.IGNORECASE)
-"""What people write for a number: not a word that heads a column."""
+COMMENT_SIGN = "#"
+_WRITTEN_NUMBER = re.compile(r"[-+]?[\d.,]*\d[\d.,]*(e[-+]?\d+)?%?|[-+]?(nan|inf|infinity)", re.IGNORECASE)
 
 TREC = ("query", "iteration", "entry", "grade")
 BEIR = ("query", "entry", "grade")
@@ -224,17 +215,17 @@ class Qrels:
 
     def _is_comment(self, values: list[str]) -> bool:
         """Whether a line begins as a comment does, and is no judgment of an id that begins so."""
-        if not values[0].startswith(COMMENT) or _holds(self.queries, values[0]):
+        if not values[0].startswith(COMMENT_SIGN) or _holds(self.queries, values[0]):
             return False
         judges = len(values) in (len(BEIR), len(TREC)) and read_integer(values[-1]) is not None
-        if not judges or values[0] == COMMENT:
+        if not judges or values[0] == COMMENT_SIGN:
             return True
         return self.entries is not None and not _holds(self.entries, values[-2])
 
     def _is_header(self, values: list[str]) -> bool:
         """Whether the first line heads columns: three words, none of them a number or an id that is known."""
         ids = _holds(self.queries, values[0]) or _holds(self.entries, values[1])
-        return len(values) == len(BEIR) and not ids and not _NUMBER.fullmatch(values[-1])
+        return len(values) == len(BEIR) and not ids and not _WRITTEN_NUMBER.fullmatch(values[-1])
 
     def _add(self, file: str, line: int, judgment: dict[str, str]) -> None:
         query, entry, written = judgment["query"], judgment["entry"], judgment["grade"]

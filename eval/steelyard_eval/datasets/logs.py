@@ -15,14 +15,11 @@ from steelyard.feedback import Action
 from steelyard.memory.query import Filters
 from steelyard_eval.datasets.file_reader import FolderReader
 
-LONGEST_LINE = 1_000_000
-"""Bytes; a longer line is no impression list."""
+MAX_LINE_BYTES = 1_000_000
 MOST_HITS = 1000
-LONGEST_RULE = 200
-"""Characters of a rule, which may quote what breaks it."""
+MAX_RULE_CHARS = 200
 
 MAX_LOG_FAULTS = 1_000
-"""Faults of a log that are collected; the rest is like them."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
 Text = Annotated[str, msgspec.Meta(max_length=10_000)]
@@ -101,12 +98,12 @@ _INDEX = re.compile(r"\[\d+\]")
 
 def decode(raw: bytes) -> LogLine:
     """Decode one line; ValueError with the rule that it breaks, alike for alike lines."""
-    if len(raw) > LONGEST_LINE:
-        raise ValueError(f"is longer than {LONGEST_LINE:,} bytes")
+    if len(raw) > MAX_LINE_BYTES:
+        raise ValueError(f"is longer than {MAX_LINE_BYTES:,} bytes")
     try:
         return _DECODER.decode(raw)
     except msgspec.ValidationError as error:
-        raise ValueError(_INDEX.sub("[...]", str(error))[:LONGEST_RULE]) from None
+        raise ValueError(_INDEX.sub("[...]", str(error))[:MAX_RULE_CHARS]) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         if b"NaN" in raw or b"Infinity" in raw:
             raise ValueError("has NaN or infinity as a number") from None
@@ -147,7 +144,7 @@ def lines_of(path: str | Path | HeldLog) -> Iterator[tuple[int, bytes]]:
         yield from enumerate(path.lines, 1)
         return
     try:
-        yield from lines(path, LONGEST_LINE)
+        yield from lines(path, MAX_LINE_BYTES)
     except OSError as error:
         place, reason = quote(str(path), PATH_WIDTH), error.strerror or error
         raise DataError(f"cannot read the feedback log {place}: {reason}; name a JSON Lines file") from None

@@ -55,12 +55,10 @@ _TEXTS = ("name", "description", "licence", "text_for_embedding", "report_split"
 _PARSERS: dict[str, Callable[[object], object]] = {"as_of": parse_time, **dict.fromkeys(_TEXTS, FIELDS["text"])}
 _KEYS = _PARSERS.keys() | {"counts", "embedder", "files", "groups", "language", "provenance", "sampled"}
 """Keys whose misspellings are faults; `pool` is too much like other words, such as tool."""
-KINDS: Mapping[str, Callable[[str], object]] = {"system": find_system, "strategy": parse_strategy}
-"""How a kind of contender that is no file is checked."""
+KIND_CHECKS: Mapping[str, Callable[[str], object]] = {"system": find_system, "strategy": parse_strategy}
 FILES = {".json": "weights", ".run": "run"}
 """The kinds of contenders that are files, by the endings of their names."""
 EMBEDDERS = ("auto", "recorded", "lsa", "none", *MODELS)
-"""The embedders of data sets; `Workspace.open` says what they are."""
 RULE = "what a file names is never asked, run, or opened outside its folder"
 
 
@@ -85,7 +83,7 @@ class Naming:
         """A contender of any kind, as a command would name it; ConfigError for what no file may name."""
         if (kind := FILES.get(PurePath(text).suffix)) is not None:
             return self.of_kind(kind, text)
-        for read in KINDS.values():
+        for read in KIND_CHECKS.values():
             with suppress(ConfigError):
                 read(text)
                 return text
@@ -93,8 +91,8 @@ class Naming:
 
     def of_kind(self, kind: str, text: str) -> str:
         """A contender of one kind, as a command would name it; ConfigError for what no file may name."""
-        if kind in KINDS:
-            KINDS[kind](text)
+        if kind in KIND_CHECKS:
+            KIND_CHECKS[kind](text)
             return text
         if kind not in FILES.values():
             raise self._refused(text, f"is of the kind {quote(kind)}")
@@ -153,7 +151,7 @@ def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
         remedy = 'Write it as "{title} said: {text}"'
         reader.fault(FILE, 0, "text_for_embedding", quote(recipe), rule, remedy)
     if sealed:
-        _check_files(reader, record.get("files"))
+        _check_hashes(reader, record.get("files"))
     return Manifest(
         recipe=recipe,
         embedder=_embedder(reader, record.get("embedder")),
@@ -242,8 +240,7 @@ def accept(folder: Path, faults: Sequence[Fault]) -> dict[str, str | None]:
     return digests
 
 
-def _check_files(reader: FolderReader, files: object) -> None:
-    """Compare the hashes in dataset.json with those of the files."""
+def _check_hashes(reader: FolderReader, files: object) -> None:
     if files is not None and not isinstance(files, dict):
         rule = "must be an object of file names and SHA-256 hashes"
         reader.fault(FILE, 0, "files", quote(files), rule, 'Write it as {"qrels.txt": "..."}')

@@ -14,8 +14,7 @@ from steelyard_eval.common.console import LOGGER
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.dataset import Dataset
 
-ALIASES = {"minilm": "all-MiniLM-L6-v2"}
-"""A model of this machine -> what other programs call it."""
+NAMES_ELSEWHERE = {"minilm": "all-MiniLM-L6-v2"}
 
 
 class CompletedEmbedder(CachedEmbedder):
@@ -48,7 +47,7 @@ def completed(dataset: Dataset, opened: CachedEmbedder, recipe: str | None = Non
     Names of models are compared without a provider before a slash.
     """
     own = re.sub(r"[^\w.-]+", "-", opened.model.rpartition("/")[2])
-    name = next((one for one in (own, ALIASES.get(own, "")) if (one, "text") in dataset.vectors), "")
+    name = next((one for one in (own, NAMES_ELSEWHERE.get(own, "")) if (one, "text") in dataset.vectors), "")
     rows = dataset.vectors[name, "text"] if name and name not in dataset.query_vectors else None
     rows = None if rows is None or not rows.any() else rows
     if "/" in opened.model:  # somebody else's machine

@@ -1,4 +1,4 @@
-"""Explains one query of a data set, as a record for JSON, frames and notebooks, and as text."""
+"""Explains one query of a data set, or one search: as a record for JSON, frames and notebooks, and as text."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -10,11 +10,12 @@ from typing import Any
 from steelyard.base.errors import ConfigError, DataError, nearest, quote, visible
 from steelyard.base.fields import format_time
 from steelyard.fusion.plan import Explanation
-from steelyard.memory.entry import Entry
+from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Query
+from steelyard.results import SearchResult
 from steelyard_eval.common.configurations import NamedConfig, Setting
 from steelyard_eval.common.tabular import Figure, Frame, Tabular, as_frame
-from steelyard_eval.compare.contenders import Given, read, read_config
+from steelyard_eval.compare.contenders import Contender, Given, read, read_config
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.explain import document
 from steelyard_eval.explain.moves import moves
@@ -70,6 +71,63 @@ class QueryExplanation(Tabular):
             for entry in about["entries"]
         ]
         return plots.contributions(rows, str(about["strategy"]))
+
+
+@dataclass(frozen=True, repr=False)
+class SearchHits(Tabular):
+    """The hits of one search; `result` is the engine's own, and `notices` list what the search lacked."""
+
+    contender: Contender
+    query: Query | str
+    result: SearchResult
+    notices: tuple[str, ...] = ()
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """The hits, best first."""
+        return self.result.hits
+
+    @property
+    def text(self) -> str:
+        """The text of the query."""
+        return self.query if isinstance(self.query, str) else self.query.text
+
+    def explain(self, hit: Hit | str) -> Explanation:
+        """Explain the score of a hit, or of an entry by its id; ConfigError when it was not ranked."""
+        return self.result.explain(hit)
+
+    def to_json(self) -> dict[str, Any]:
+        """The query, the strategy that answered, and the hits with their signals."""
+        return {
+            "query": self.text,
+            "strategy": str(self.result.strategy),
+            "degraded": self.result.degraded,
+            "notices": list(self.notices),
+            "hits": [
+                {"rank": h.rank, "score": h.score, "signals": dict(h.signals), **h.entry.to_json()}
+                for h in self.hits
+            ],
+        }
+
+    def to_frame(self) -> Frame:
+        """Return a row for each hit: rank, score, id, title and signals."""
+        rows = [
+            {"rank": h.rank, "score": h.score, "id": h.entry.id, "title": h.entry.title, **h.signals}
+            for h in self.hits
+        ]
+        return as_frame(rows, columns=None if rows else ["rank", "score", "id", "title"])
+
+    def __repr__(self) -> str:
+        return visible(f"FoundHits({len(self.hits)} for {self.text!r} by {self.contender.label})")
+
+    def plot(self) -> Figure:
+        """Plot what each signal adds to the score of each hit."""
+        rows = []
+        for hit in self.hits:
+            tree = self.explain(hit)
+            terms = contributions(tree)[0] if tree.parts else []
+            rows.append((hit.entry.title or hit.entry.id, {t["signal"]: t["contribution"] for t in terms}))
+        return plots.contributions(rows, str(self.result.strategy))
 
 
 def explain(
@@ -128,7 +186,6 @@ class _Case:
     scope: Collection[str]
 
     def record(self, entry: str | None) -> document.ExplanationDocument:
-        """The document."""
         dataset, query = self.space.dataset, self.query
         views = list(zip(["before", "after"] if len(self.views) == 2 else ["only"], self.views, strict=True))
         return {
@@ -192,7 +249,6 @@ class _Case:
         return view.place(id_, self.query, self.entries.get(id_), id_ in self.scope)
 
     def _changes(self, before: ListView, after: ListView) -> list[document.ChangeRecord]:
-        """What moved; what entered or left with its place in the other view."""
         changes, sides = moves(before, after, self._about), {"entered": before, "left": after}
         for change in changes:
             if side := sides.get(change["kind"]):

@@ -16,11 +16,7 @@ from steelyard_eval.common.configurations import short_name
 from steelyard_eval.explain.document import ChangeRecord, ExplainedEntry
 from steelyard_eval.explain.view import ListView, View, contributions
 
-SAME = 1e-12
-"""Changes closer to zero than this are rounding."""
-
-Parts = Mapping[str, Mapping[str, float]]
-"""By entry and signal, what it adds to the score."""
+ROUNDING = 1e-12
 
 
 def moves(before: ListView, after: ListView, about: Callable[[str], ExplainedEntry]) -> list[ChangeRecord]:
@@ -36,7 +32,12 @@ def moves(before: ListView, after: ListView, about: Callable[[str], ExplainedEnt
     compared = {move["id"]: move for move in records if move["id"] in before.ranked and move["id"] in after.ranked}
     parts = [{id_: _parts(view, id_) for id_ in compared} for view in (before, after)]
     totals = [[sum(added.values()) for added in own.values()] for own in parts]
-    same = _on_one_scale(*parts)
+    signals = {name for added in parts[0].values() for name, value in added.items() if value}
+    # On one scale some signal adds the same in both, and not 0 everywhere.
+    same = any(
+        all(math.isclose(own.get(name, 0.0), parts[1][id_].get(name, 0.0)) for id_, own in parts[0].items())
+        for name in signals
+    )
     units = [1.0 if same or not own else max(own) - min(own) or 1.0 for own in totals]
     for id_, move in compared.items():
         others = [other for other in compared if _turned(move, compared[other])]
@@ -44,11 +45,11 @@ def moves(before: ListView, after: ListView, about: Callable[[str], ExplainedEnt
         move["standing"] = {"before": sum(first.values()), "after": sum(second.values())}
         names = sorted({*first, *second})
         move["changes"] = {name: second.get(name, 0.0) - first.get(name, 0.0) for name in names}
-        sign = (_places(move) > 0) - (_places(move) < 0)
-        move["by"] = _most({name: sign * change for name, change in move["changes"].items()}, SAME)
+        sign = (_places_up(move) > 0) - (_places_up(move) < 0)
+        move["by"] = _largest({name: sign * change for name, change in move["changes"].items()}, ROUNDING)
     for move in records:
         if move["id"] in after.listed and move["id"] not in before.ranked:
-            move["by"] = _most(_parts(after, move["id"]), 0.0)
+            move["by"] = _largest(_parts(after, move["id"]), 0.0)
     return records
 
 
@@ -67,8 +68,7 @@ def _move(entry: ExplainedEntry, before: ListView, after: ListView) -> ChangeRec
     }
 
 
-def _places(move: ChangeRecord) -> int:
-    """How many places an entry that has both went up."""
+def _places_up(move: ChangeRecord) -> int:
     return (move["before"] or 0) - (move["after"] or 0)
 
 
@@ -76,24 +76,16 @@ def _turned(one: ChangeRecord, other: ChangeRecord) -> bool:
     """Whether one passed the other if it went up, or the other passed it if it went down."""
     then = (one["before"] or 0) - (other["before"] or 0)
     now = (other["after"] or 0) - (one["after"] or 0)
-    return _places(one) * then > 0 and _places(one) * now > 0
+    return _places_up(one) * then > 0 and _places_up(one) * now > 0
 
 
-def _most(parts: Mapping[str, float], least: float) -> str | None:
-    """The signal with the most; None where none has more than the least."""
+def _largest(parts: Mapping[str, float], least: float) -> str | None:
     return max((name for name in parts if parts[name] > least), key=lambda name: (parts[name], name), default=None)
 
 
-def _on_one_scale(before: Parts, after: Parts) -> bool:
-    """Whether some signal adds the same in both, and not 0 everywhere."""
-    names = {name for added in before.values() for name, value in added.items() if value}
-    return any(
-        all(math.isclose(added.get(name, 0.0), after[id_].get(name, 0.0)) for id_, added in before.items())
-        for name in names
-    )
-
-
-def _lead(parts: Parts, id_: str, others: Sequence[str], unit: float) -> dict[str, float]:
+def _lead(
+    parts: Mapping[str, Mapping[str, float]], id_: str, others: Sequence[str], unit: float
+) -> dict[str, float]:
     """By signal, how far it puts an entry ahead of others, in shares of a unit; 0 without others."""
     names = sorted({name for added in parts.values() for name in added})
     mean = {name: sum(parts[other].get(name, 0.0) for other in others) / max(len(others), 1) for name in names}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from steelyard.base.errors import quote, visible
 from steelyard.grammar import number_text
-from steelyard_eval.common.configurations import LIMIT, short_name
+from steelyard_eval.common.configurations import USUAL_LIMIT, short_name
 from steelyard_eval.common.console import brief, cut, grid, width, wrapped
 from steelyard_eval.common.formatting import columns_of
 from steelyard_eval.explain import document
@@ -15,14 +15,10 @@ from steelyard_eval.explain.view import too_deep
 from steelyard_eval.result.sentences import heading
 
 TITLE = "title"
-SHORTEST_TITLE = 24
-"""Titles are cut to the room that is left, and left out where that is less."""
-FOLDED = 16
-"""Columns of text are folded to no less than this."""
-PARTED = "   "
-"""Between the facts of a line."""
-MOST_MISSING = 12
-"""Missing entries that are shown; the JSON document has all of them."""
+MIN_TITLE_COLUMNS = 24
+MIN_FOLDED_COLUMNS = 16
+FACT_GAP = "   "
+MAX_SHOWN_MISSING = 12
 
 
 class TextBlock(NamedTuple):
@@ -43,7 +39,7 @@ def text(record: document.ExplanationDocument) -> str:
     for about in record["configurations"]:
         blocks += [_listed(about, record["query"]), *_missing(about)]
     if record["changes"] is not None:
-        most = max(about["limit"] or LIMIT for about in record["configurations"])
+        most = max(about["limit"] or USUAL_LIMIT for about in record["configurations"])
         blocks.append(_changes(record["changes"], most))
     return "\n\n".join(map(_text, blocks))
 
@@ -56,7 +52,7 @@ def _text(block: TextBlock) -> str:
     titles = [row.pop() for row in rows] if heads[-1] == TITLE else []
     table = _table(heads[: len(rows[0])], rows, block.keys)
     room = width() - max(map(columns_of, table.splitlines())) - 2
-    if titles and room >= SHORTEST_TITLE:
+    if titles and room >= MIN_TITLE_COLUMNS:
         rows = [[*row, cut(title, room)] for row, title in zip(rows, titles, strict=True)]
         table = _table(heads, rows, block.keys)
     return f"{lines}\n\n{table}"
@@ -64,7 +60,7 @@ def _text(block: TextBlock) -> str:
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], keys: int) -> str:
     numbers = [all(set(cell) <= set("+-.0123456789x") for cell in column) for column in zip(*rows, strict=True)]
-    return grid(list(map(visible, heads)), rows, numbers, most=width(), keys=keys, folded=FOLDED)
+    return grid(list(map(visible, heads)), rows, numbers, most=width(), keys=keys, folded=MIN_FOLDED_COLUMNS)
 
 
 def _query(record: document.ExplanationDocument) -> TextBlock:
@@ -78,14 +74,13 @@ def _query(record: document.ExplanationDocument) -> TextBlock:
         "labelled": f"{query['judged']}, {query['relevant']} relevant",
     }
     name = Path(dataset["path"] or "").name or dataset["name"]
-    line = PARTED.join(f"{name}: {value}" for name, value in facts.items() if value)
+    line = FACT_GAP.join(f"{name}: {value}" for name, value in facts.items() if value)
     legend = [] if record["entry"] else [heading("legend_signals")]
     return TextBlock([f"{name}, query {query['id']}: {query['text']}", line, *legend])
 
 
 def _listed(about: document.ExplainedView, query: Mapping[str, Any]) -> TextBlock:
-    """The list: rank, entry, grade, score, what each signal adds to it, factor, title."""
-    lines, entries = _about(about, query), about["entries"][: (about["limit"] or LIMIT)]
+    lines, entries = _about(about, query), about["entries"][: (about["limit"] or USUAL_LIMIT)]
     if not entries:
         return TextBlock([*lines, "nothing was returned"])
     decimals = 4 if max(abs(entry["score"]) for entry in entries) >= 0.1 else 6  # of RRF a few hundredths
@@ -98,7 +93,19 @@ def _listed(about: document.ExplainedView, query: Mapping[str, Any]) -> TextBloc
     if any("finished" in entry for entry in entries):
         columns["fused"] = [f"{entry.get('fused') or entry['score']:.6f}" for entry in entries]
     silent = _silent(entries)
-    columns |= _signals(entries, silent, decimals)
+    # What each signal adds to the score, or its raw value where it has no weight or is the score itself.
+    terms = dict.fromkeys((t["signal"], t["weight"]) for entry in entries for t in entry["contributions"])
+    names = dict.fromkeys(name for entry in entries for name in entry["signals"])
+    names |= dict.fromkeys(name for name, _ in terms)
+    short = [short_name(name) for name in names]
+    alone = all([entry["score"]] == [own["value"] for own in entry["signals"].values()] for entry in entries)
+    weighed = set() if alone else {name for name, weight in terms if weight}
+    shown_as = [(name, None) for name in names if name not in weighed]
+    for name, weight in [*shown_as, *(term for term in terms if term[0] in weighed)]:
+        if name not in silent:
+            head = short_name(name) if short.count(short_name(name)) == 1 else name
+            head = head if weight is None else f"{number_text(weight)}*{head}"
+            columns[head] = [_signal(entry, name, weight, decimals) for entry in entries]
     if any(entry["factor"] for entry in entries):
         columns["factor"] = [f"x{entry['factor']['value']:.4g}" if entry["factor"] else "x1" for entry in entries]
     columns[TITLE] = [entry["headline"] for entry in entries]
@@ -112,26 +119,6 @@ def _silent(entries: Sequence[document.ListedEntry]) -> list[str]:
     heard = {term["signal"] for entry in entries for term in entry["contributions"] if term["contribution"]}
     heard |= {name for entry in entries for name, signal in entry["signals"].items() if signal["value"]}
     return [name for name in names if len(entries) > 1 and name not in heard]
-
-
-def _signals(
-    entries: Sequence[document.ListedEntry], silent: Sequence[str], decimals: int
-) -> dict[str, list[str]]:
-    """What each signal adds to the score, or its raw value where it has no weight or is the score itself."""
-    terms = dict.fromkeys((t["signal"], t["weight"]) for entry in entries for t in entry["contributions"])
-    names = dict.fromkeys(name for entry in entries for name in entry["signals"])
-    names |= dict.fromkeys(name for name, _ in terms)
-    short = [short_name(name) for name in names]
-    alone = all([entry["score"]] == [own["value"] for own in entry["signals"].values()] for entry in entries)
-    weighed = set() if alone else {name for name, weight in terms if weight}
-    shown_as = [(name, None) for name in names if name not in weighed]
-    columns = {}
-    for name, weight in [*shown_as, *(term for term in terms if term[0] in weighed)]:
-        if name not in silent:
-            head = short_name(name) if short.count(short_name(name)) == 1 else name
-            head = head if weight is None else f"{number_text(weight)}*{head}"
-            columns[head] = [_signal(entry, name, weight, decimals) for entry in entries]
-    return columns
 
 
 def _signal(entry: document.ListedEntry, name: str, weight: float | None, decimals: int) -> str:
@@ -148,19 +135,18 @@ def _signal(entry: document.ListedEntry, name: str, weight: float | None, decima
 def _name(about: document.ExplainedView) -> str:
     name = about["label"] if about["role"] == "only" else f"{about['role']}: {about['label']}"
     strategy = brief(about["strategy"])
-    return name if strategy == about["label"] else f"{name}{PARTED}{strategy}"
+    return name if strategy == about["label"] else f"{name}{FACT_GAP}{strategy}"
 
 
 def _about(about: document.ExplainedView, query: Mapping[str, Any]) -> list[str]:
-    """What answered, how well, how deep it searched, and what the system made of the query."""
-    values = PARTED.join(f"{metric} {value:.4f}" for metric, value in (about["metrics"] or {}).items())
+    values = FACT_GAP.join(f"{metric} {value:.4f}" for metric, value in (about["metrics"] or {}).items())
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
     extent = f"{len(about['entries'])} listed of {about['ranked']} entries that have a score"
     facts = [
         values or "no labels, no metrics",
         extent if about["ranked"] else "nothing found",
         "lists only, no signals" if about["system"] is None else f"depth: {depths}",
-        *_unasked(about),
+        *_unsearched_retrievers(about),
     ]
     scoring = [stage for stage in about["finish"] if stage.startswith(("rerank(", "rescore("))]
     read, sure = [], about.get("confidence")
@@ -170,27 +156,25 @@ def _about(about: document.ExplainedView, query: Mapping[str, Any]) -> list[str]
         read.append(f"searched keywords: {quote(about['matched'])}")
     lines = [
         _name(about),
-        PARTED.join(facts),
+        FACT_GAP.join(facts),
         *(f"sorted again by {cut(brief(stage), 80)}" for stage in scoring),
         f"nothing found: {about['emptied']}" if about.get("emptied") else "",
-        PARTED.join(read),
+        FACT_GAP.join(read),
     ]
     return [line for line in lines if line]
 
 
-def _unasked(about: document.ExplainedView) -> list[str]:
-    """The retrievers that were not searched, such as vectors where keywords had found enough."""
+def _unsearched_retrievers(about: document.ExplainedView) -> list[str]:
     skipped = about["skipped_retrievers"]
     return [f"not searched, as enough was found: {', '.join(skipped)}"] if skipped else []
 
 
 def _missing(about: document.ExplainedView) -> Iterator[TextBlock]:
-    """The relevant entries that are not in the list."""
     if not (missing := about["missing"]):
         return
-    first = missing[:MOST_MISSING]
+    first = missing[:MAX_SHOWN_MISSING]
     aged = heading("only_for_age", {"count": sum("as_new" in one for one in missing) or None})
-    told = f"relevant, not in the list: {len(missing)}{aged}{_left_out(len(missing), MOST_MISSING)}"
+    told = f"relevant, not in the list: {len(missing)}{aged}{_left_out(len(missing), MAX_SHOWN_MISSING)}"
     hint = f"--entry {shlex.quote(missing[0]['id'])}: what its score consists of, or why it has none"
     rows = [(one["id"], _whole(one["grade"]), one["why"], one["headline"]) for one in first]
     yield TextBlock([told, *_not_read(about, first), hint], ["entry", "grade", "where", TITLE], rows, 1)
@@ -201,12 +185,11 @@ def _not_read(about: document.ExplainedView, places: Sequence[document.PlaceReco
     lists = [each for row in places for each in row["lists"].items()]
     depths = {name: listed["depth"] for name, listed in lists if too_deep(**listed)}
     deep = ", ".join(f"{name} is read only to place {depth}" for name, depth in depths.items())
-    line = PARTED.join(filter(None, (deep, *_unasked(about))))
+    line = FACT_GAP.join(filter(None, (deep, *_unsearched_retrievers(about))))
     return [line] if line else []
 
 
 def _changes(changes: Sequence[document.ChangeRecord], most: int) -> TextBlock:
-    """What moved, relevant entries first."""
     relevant = [c for c in changes if (c["grade"] or 0) >= 1 and c["kind"] != "stayed"]
     rows = [
         (_whole(c["before"]), _whole(c["after"]), c["id"], _whole(c["grade"]), _cause(c))

@@ -24,7 +24,6 @@ SCHEMA_VERSION = 1
 SEAL = "seal"
 """The key whose value is the hash of everything else in the file."""
 MAX_FAULT_CHARS = 200
-"""Characters of what is wrong with a file, which may quote a key of it."""
 Value = Annotated[float, Meta(ge=0, le=1.000001)]
 Three = tuple[Value, Value, Value]
 Count = Annotated[int, Meta(ge=0)]

@@ -21,13 +21,10 @@ from steelyard_eval.measures.spread import NO_GAIN, Gain, benjamini_hochberg
 from steelyard_eval.measures.trec_runs import Scored
 from steelyard_eval.result.structs import Fact, Finding
 
-WORST = 10
-"""Queries that are shown with both rankings."""
+SHOWN_WORST_QUERIES = 10
 MIN_SLICE_UNITS = 5
-"""Units of a slice, below which it is not tested."""
 ORDER = ("fail", "mismatch", "inconclusive", "pass")
 QUALITY_FINDINGS = ("gate_identity", "gate_differs", "gate_unchanged", "gate_baseline", "gate_anchor")
-"""Findings that say by themselves whether quality held."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,6 @@ class BaselineComparison:
         return self._judged(self.baseline.anchor)
 
     def _judged(self, before: rule.Values, inside: Bools | slice = slice(None)) -> rule.Findings:
-        """The rule on the differences to earlier values, of all queries or of some."""
         difference = (self.now.values.matrix - before.matrix)[:, inside]
         whole = rule.composite(difference, before.deep and self.now.values.deep)
         return rule.judge(difference[0], whole, self.gate.unit[inside], self.gate.budget)
@@ -123,7 +119,7 @@ class BaselineComparison:
     def findings(self) -> list[Finding]:
         """What there is to say of it, worst first."""
         quality = [self._identity()] if self.identical else [*self._quality()]
-        findings = [*self._promises(), *quality, *self._silence(), *self._staleness()]
+        findings = [*self._broken_promises(), *quality, *self._silence(), *self._staleness()]
         ordered = sorted(findings, key=lambda finding: ORDER.index(finding.verdict))
         return [replace(finding, contender=self.now.label) for finding in ordered]
 
@@ -142,7 +138,6 @@ class BaselineComparison:
 
     @property
     def _held(self) -> str:
-        """Whether quality held, as the key of a clause."""
         ruling = self.against_baseline
         if not self.lists_changed.any():
             return "gate_same"
@@ -150,8 +145,7 @@ class BaselineComparison:
             return "gate_open"
         return "gate_fell" if ruling.fails else "gate_rose" if ruling.better else "gate_held"
 
-    def _promises(self) -> Iterator[Finding]:
-        """Promises that are broken, and were kept before."""
+    def _broken_promises(self) -> Iterator[Finding]:
         if self.newly_broken:
             queries = len({query for _, query, _ in self.newly_broken})
             kinds = sorted({promise for promise, _, _ in self.newly_broken})
@@ -168,7 +162,6 @@ class BaselineComparison:
             yield rule.kept_promise(promise, [*lost.values()], self.gate.unit[lost_by])
 
     def _staleness(self) -> Iterator[Finding]:
-        """Lists that show what has been replaced, where anything can be."""
         facts, queries = Succession.of(self.gate.dataset.entries), self.gate.queries
         if facts and self.lists_changed.any():
             clock = self.gate.dataset.clock
@@ -245,4 +238,4 @@ class BaselineComparison:
         """The numbers of the queries that lost most nDCG@10."""
         difference = self.now.values.ndcg - self.baseline.values.ndcg
         order = np.argsort(difference, kind="stable").tolist()
-        return [query for query in order if difference[query] < -TIE][:WORST]
+        return [query for query in order if difference[query] < -TIE][:SHOWN_WORST_QUERIES]

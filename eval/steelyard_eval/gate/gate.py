@@ -67,13 +67,14 @@ def update(
     gating = Gating(gated(comparable, [*rows.values()])) if comparable and rows else None
     if not accept_worse:
         _refuse_adverse(gate, now, [*rows.values()], differing)
+    embedder = gate.embedder or (gate.baseline.embedder if gate.baseline else "auto")
     written = Baseline(
         tool=TOOL,
         date=day(gate.now),
         dataset=gate.dataset.name,
         split=gate.split or gate.dataset.report_split or "all",
         limit=gate.limit,
-        embedder=gate.named_embedder,
+        embedder=gate.dataset.embedder or embedder if embedder == "auto" else embedder,  # what auto stands for
         tokens=gate.tokens,
         dialect=setup.DIALECT,
         hashes=Hashes(**gate.hashes, sources=setup.sources_hash()),
@@ -102,7 +103,7 @@ def _in_place(gate: setup.Gate, contenders: GivenMany | None) -> tuple[setup.Gat
     refs = read_contenders(contenders)
     if old is None or len(refs) != 1 or len(old.contenders) != 1:
         return gate, refs
-    renamed = replace(old, contenders=(replace(old.contenders[0], label=refs[0].label),))
+    renamed = replace(old, contenders=(replace(old.contenders[0], label=refs[0].one.label),))
     return with_fields(gate, baseline=renamed), refs
 
 
@@ -122,13 +123,13 @@ def _aligned(gate: setup.Gate) -> setup.Gate:
 
 
 def _kept(baseline: Baseline, ref: ContenderRef) -> BaselineContender:
-    """What the baseline keeps of a contender; ConfigError where it keeps nothing."""
-    if kept := baseline.find(ref.label):
+    label = ref.one.label
+    if kept := baseline.find(label):
         return kept
     labels = [other.label for other in baseline.contenders]
-    such = quote(f"{labels[0]}={ref.written or ref.label}", PATH_WIDTH)
+    such = quote(f"{labels[0]}={ref.written or label}", PATH_WIDTH)
     raise ConfigError(
-        f"{quote(ref.label)} is not in the baseline{nearest(ref.label, labels)}; write the label to compare "
+        f"{quote(label)} is not in the baseline{nearest(label, labels)}; write the label to compare "
         f"with before it, as in {such}"
     )
 

@@ -21,7 +21,7 @@ from steelyard.config import SearchConfig, read_json
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query, valid_at
 from steelyard.memory.text import content
-from steelyard_eval.common.configurations import LIMIT, NamedConfig, Setting, split_label
+from steelyard_eval.common.configurations import USUAL_LIMIT, NamedConfig, Setting, split_label
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, labelled, read, usable
 from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.compare.lists_and_latency import without_floors
@@ -50,11 +50,6 @@ class ContenderRef:
 
     one: NamedConfig | ListContender
     written: str
-
-    @property
-    def label(self) -> str:
-        """Its name."""
-        return self.one.label
 
 
 def read_contenders(many: GivenMany) -> list[ContenderRef]:
@@ -119,7 +114,7 @@ class ContenderLists:
     @property
     def label(self) -> str:
         """Its name."""
-        return self.ref.label
+        return self.ref.one.label
 
     @property
     def first(self) -> list[list[str]]:
@@ -139,8 +134,8 @@ def run(gate: Gate, refs: Iterable[ContenderRef]) -> list[ContenderLists]:
     refs = list(refs)
     named = [(ref, ref.one) for ref in refs if isinstance(ref.one, NamedConfig)]
     found = {own.label: own for own in (_replayed(gate, named) if named else ())}
-    found |= {ref.label: _listed(gate, ref, ref.one) for ref in refs if isinstance(ref.one, ListContender)}
-    return [found[ref.label] for ref in refs]
+    found |= {ref.one.label: _listed(gate, ref, ref.one) for ref in refs if isinstance(ref.one, ListContender)}
+    return [found[ref.one.label] for ref in refs]
 
 
 def _replayed(gate: Gate, named: Sequence[tuple[ContenderRef, NamedConfig]]) -> Iterator[ContenderLists]:
@@ -165,13 +160,13 @@ def _replayed(gate: Gate, named: Sequence[tuple[ContenderRef, NamedConfig]]) -> 
                 values=measure(gate, near.ranked, far.ranked),
                 broken=broken(gate, lists),
                 notices=built[i][1],
-                answered=_answered(gate, scored(replay(silent, config)) if silent else []),
+                answered=_falsely_answered(gate, scored(replay(silent, config)) if silent else []),
                 lost=losses(replay(table, bare).ranked, near.ranked, qrels) if floored else None,
             )
 
 
 def _listed(gate: Gate, ref: ContenderRef, one: ListContender) -> ContenderLists:
-    size = gate.limit or LIMIT
+    size = gate.limit or USUAL_LIMIT
     found = one.answers(gate.queries, max(size, DEEPEST), gate.dataset)
     lists, deep = ([ranking[:most] for ranking in found.lists] for most in (size, max(size, DEEPEST)))
     near, far = (found.ranked(gate.queries, most) for most in (size, max(size, DEEPEST)))
@@ -184,12 +179,11 @@ def _listed(gate: Gate, ref: ContenderRef, one: ListContender) -> ContenderLists
         values=measure(gate, near, far),
         broken=broken(gate, lists),
         notices=found.notices,
-        answered=_answered(gate, none),
+        answered=_falsely_answered(gate, none),
     )
 
 
-def _answered(gate: Gate, lists: Lists) -> tuple[str, ...]:
-    """The queries that nothing answers for which anything is shown."""
+def _falsely_answered(gate: Gate, lists: Lists) -> tuple[str, ...]:
     return tuple(query.id for query, ranking in zip(gate.unanswerable, lists, strict=False) if ranking)
 
 
@@ -220,8 +214,7 @@ def geometric_gain(lists: Ranked, judgments: Judgments) -> Floats:
 
     Rank-biased precision (Moffat and Zobel, TOIS 2008) without its factor 1 - p, over the R relevant entries.
     """
-    size = np.diff(lists.offsets)
-    query = np.repeat(np.arange(size.size), size)
+    size, query = np.diff(lists.offsets), lists.query
     place = np.arange(query.size) - np.repeat(lists.offsets[:-1], size)
     relevant = judgments.grades(query, lists.entry) >= 1
     gains = np.where(relevant & (place < DEEPEST), PERSISTENCE**place, 0.0)

@@ -42,11 +42,9 @@ from steelyard_eval.result.sentences import dialect
 
 BASELINE = Path("reports/baseline.json")
 DIALECT = dialect(ties(["strategy"]))
-"""How values are computed; a baseline keeps it."""
 PARTS = {"entries": "corpus", "queries": "queries", "labels": "labels"}
 UPDATE = ("--update", "--reason", "...")
 MAX_TRACKED_ITEMS = 5_000
-"""Entries, queries or judgments that a baseline keeps one by one, to say later which changed."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +116,6 @@ class Gate:
         if self.embedder or not self.baseline:
             return self.opened(self.embedder or "auto")
         return self.opened(Naming.of_baseline(self.path).embedder(self.baseline.embedder))
-
-    @property
-    def named_embedder(self) -> str:
-        """The embedder that a new baseline names: what auto stands for, where the data set says it."""
-        name = self.embedder or (self.baseline.embedder if self.baseline else "auto")
-        return self.dataset.embedder or name if name == "auto" else name
 
     @cached_property
     def queries(self) -> tuple[Query, ...]:
@@ -281,10 +273,8 @@ def runs(ranking: Sequence[Scored]) -> tuple[Run, ...]:
 
 def settled_hash(lists: Sequence[Sequence[Scored]], ties: Sequence[Sequence[Run]]) -> str:
     """The hash of the ids of lists, whatever their order within the runs of each."""
-    return hashed([_settled([id_ for id_, _ in row], tie) for row, tie in zip(lists, ties, strict=False)])[:LENGTH]
-
-
-def _settled(ids: list[str], ties: Sequence[Run]) -> list[str]:
-    for begin, end in ties:
-        ids[begin:end] = sorted(ids[begin:end]) if end < len(ids) else [""] * (len(ids) - begin)
-    return ids
+    settled = [[id_ for id_, _ in row] for row in lists]
+    for ids, own in zip(settled, ties, strict=False):
+        for begin, end in own:
+            ids[begin:end] = sorted(ids[begin:end]) if end < len(ids) else [""] * (len(ids) - begin)
+    return hashed(settled)[:LENGTH]

@@ -21,7 +21,6 @@ from steelyard_eval.result.structs import Fact, Message
 KINDS = ACTIONS
 CODE = {kind: at for at, kind in enumerate(KINDS)}
 NEGATIVE_KINDS = frozenset({"dismissed", "failed", "thumbs_down", "none_useful"})
-"""Acts that speak against an entry; all others speak for it."""
 POSITIVE = np.array([kind not in NEGATIVE_KINDS for kind in KINDS])  # bool[A]: which kinds speak for an entry
 EVERYTHING_SHOWN = "none_useful"  # the act on a whole list: nothing in it was of use
 EVENT_WEIGHT = np.array([1.0 if kind != EVERYTHING_SHOWN else 0.1 for kind in KINDS])

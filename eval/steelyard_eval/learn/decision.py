@@ -125,7 +125,7 @@ class LogDecision:
         """int32[Q, PLACES]: the rows that a configuration shows for the sampled queries; -1 for all others."""
         table = recording_for(self.recordings, config).table
         lists = np.full((len(self.case.queries), PLACES), -1, dtype=np.int32)
-        lists[self.sampled] = top10_rows(table, config, rows_of(self.case.pairs, table))
+        lists[self.sampled] = top10_rows(table, config, rows_of(self.case.learned.pairs, table))
         return lists
 
     def both(self, candidate: int) -> Ints:
@@ -198,14 +198,20 @@ def decide_from_log(case: LogCase, labels: bool) -> LogDecision:
     whole = record_all(source, tuple(dict.fromkeys((*labelled, *clicked))), tried, labels_read)
     recordings = tuple(recording.only(clicked, labels_read) for recording in whole) if labelled else whole
     table = recording_for(recordings, case.config).table
-    today = top10_rows(table, case.config, rows_of(case.pairs, table))
+    today = top10_rows(table, case.config, rows_of(case.learned.pairs, table))
     acts = FeedbackScorer(case.learned, case.learned.values(today))
     if not labelled:
         candidates = build_candidates(recordings, tried, acts)
         return LogDecision(case, (), sampled, candidates, recordings, candidates.grid.metric, None, asked)
     measured = tuple(recording.only(labelled, labels_read) for recording in whole)
     candidates = build_candidates(measured, tried, LabelScorer(OBJECTIVE))
-    gains = _gains_of(acts, recordings, candidates.grid.blocks)
+    served = [(recording_for(recordings, block.config).table, block) for block in candidates.grid.blocks]
+    parts = []  # what candidates that were laid out on labelled queries gain on the logged ones
+    for _, alike in groupby(served, key=lambda pair: id(pair[0])):
+        tables, group = zip(*alike, strict=True)
+        row_of = rows_of(case.learned.pairs, tables[0])
+        parts += [acts.gain(top) for top in first_rows(tables[0], group, row_of)]
+    gains = np.concatenate(parts)
     measures = parse_measures([str(OBJECTIVE), *METRICS])
     used = of_config(Contender(case.label, case.config, "system"), candidates, measures)
     second = None if case.hits.listless else SecondMeasurement.among(gains, clicked, labelled)
@@ -218,17 +224,6 @@ def _sampled(case: LogCase, labelled: Sequence[Query]) -> Indices:
     """int64[S]: the logged queries that are labelled, and others drawn at random."""
     ids = {query.id for query in labelled}
     known = np.array([query.id in ids for query in case.queries])
-    acted = np.isin(np.arange(len(known)), case.cells.queries)
+    acted = np.isin(np.arange(len(known)), case.learned.cells.queries)
     others = np.random.default_rng(0).permutation(np.flatnonzero(acted & ~known))[:MAX_LOGGED_QUERIES]
     return np.sort(np.concatenate([np.flatnonzero(acted & known), others])).astype(np.int64)
-
-
-def _gains_of(acts: FeedbackScorer, recordings: Sequence[LabelledRecording], blocks: Sequence[Block]) -> Singles:
-    """float32[C, Q]: what candidates gain on the logged queries that were laid out on labelled ones."""
-    served = [(recording_for(recordings, block.config).table, block) for block in blocks]
-    gains = []
-    for _, alike in groupby(served, key=lambda pair: id(pair[0])):
-        tables, group = zip(*alike, strict=True)
-        row_of = rows_of(acts.learned.pairs, tables[0])
-        gains += [acts.gain(top) for top in first_rows(tables[0], group, row_of)]
-    return np.concatenate(gains)

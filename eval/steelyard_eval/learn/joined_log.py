@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -61,16 +62,6 @@ class LogCase:
             if config is not None and turn.preferred is preferred and config.effective != self.config.effective
         ]
 
-    @property
-    def pairs(self) -> LoggedPairs:
-        """What is learned about."""
-        return self.learned.pairs
-
-    @property
-    def cells(self) -> PositionCounts:
-        """The counts by rows of the pairs."""
-        return self.learned.cells
-
 
 def prepare(
     dataset: Dataset,
@@ -98,7 +89,12 @@ def prepare(
     asked = _asked(dataset, log)
     if not asked:
         raise DataError(f"{fault} query that can be searched{aside}")
-    configurations = _configurations(log)
+    configurations = {}  # that the log holds; one that cannot be read, or has another hash, counts as unknown
+    for name, document in log.configurations.items():
+        with suppress(ConfigError, KeyError):
+            held = SearchConfig.from_json(document, f"policy {name}")
+            if policy_of(held) == name:
+                configurations[name] = held
     label, config = _current(space, current, log, configurations)
     queries, query_of = tuple(asked.values()), np.full(len(dataset.queries) + len(log.added), -1, dtype=np.int64)
     query_of[[*asked]] = np.arange(len(asked))
@@ -158,19 +154,6 @@ def _known(space: Workspace, entries: Sequence[str]) -> DatasetIndex:
     )
 
 
-def _configurations(log: Log) -> dict[str, SearchConfig]:
-    """The configurations that the log holds; one that cannot be read, or has another hash, counts as unknown."""
-    configurations = {}
-    for name, document in log.configurations.items():
-        try:
-            config = SearchConfig.from_json(document, f"policy {name}")
-        except (ConfigError, KeyError):
-            continue
-        if policy_of(config) == name:
-            configurations[name] = config
-    return configurations
-
-
 def _current(
     space: Workspace, given: Given | None, log: Log, configurations: Mapping[str, SearchConfig]
 ) -> tuple[str, SearchConfig]:
@@ -193,9 +176,7 @@ def _asked(dataset: Dataset, log: Log) -> dict[int, Query]:
             asked[number] = dataset.queries[number]
             continue
         text, filters = log.added[at]
-        try:
+        with suppress(ConfigError):
             clean_query(text)
-        except ConfigError:
-            continue
-        asked[number] = Query(text, id=f"logged-{at}", filters=filters)
+            asked[number] = Query(text, id=f"logged-{at}", filters=filters)
     return asked

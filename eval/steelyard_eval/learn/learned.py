@@ -1,7 +1,6 @@
 """`learn`: which weights a feedback log and labels suggest, and whether it is enough to change anything."""
 
 import time
-from collections.abc import Callable
 from dataclasses import replace as with_fields
 from pathlib import Path
 
@@ -51,7 +50,6 @@ def learn(
     labels: bool = True,
     embedder: str = "auto",
     workspace: Workspace | None = None,
-    now: Callable[[], float] = time.time,
 ) -> Learned:
     """Learn weights from a feedback log and labels, and say whether they should replace those that are used today.
 
@@ -64,7 +62,7 @@ def learn(
     path = feedback or dataset.feedback
     if path is None:
         raise DataError(f"{dataset.name} has no feedback.jsonl; name a log with --feedback")
-    case = prepare(dataset, path, current, embedder=embedder, workspace=workspace, now=now())
+    case = prepare(dataset, path, current, embedder=embedder, workspace=workspace, now=time.time())
     ruled = _ruled(case) if rule == ADAPTIVE else None
     decision = decide_from_log(case, labels and ruled is None)
     found, offered = learned(decision), decision.suggested_config
@@ -72,7 +70,7 @@ def learn(
         offered, counted = ruled
         rows = [found.rows[0], Row("chosen", "strategy", str(offered.effective))]
         found = replace(found, answer=adaptive(case, offered, counted), decision=Decision("keep"), rows=rows)
-    facts = {**origin(case.space.dataset, case.table.fingerprint, 0, now), "learned_from": "feedback"}
+    facts = {**origin(case.space.dataset, case.table.fingerprint, 0), "learned_from": "feedback"}
     facts |= {"objective": "nDCG@10", "verdict": "keep" if ruled else decision.verdict}
     if (decided := decision.recommended) is not None:
         facts["promise"] = promised(decided.ruling.gain, str(decided.choice.metric), len(decided.choice.queries))

@@ -100,15 +100,13 @@ def read_log(path: str | Path | HeldLog, known: DatasetIndex, now: float) -> Log
         if line.hits:
             client = searchers.client_of(line)
             clients[client if client in clients or len(clients) < searchers.MOST_CLIENTS else searchers.LATER] += 1
-    reading = _Reading(known, now, clients)
+    reading = _ReadingState(known, now, clients)
     for number, raw in lines_of(path):
         reading.take(raw, number)
     return reading.finish()
 
 
-class _Reading:
-    """The state of one reading."""
-
+class _ReadingState:
     def __init__(self, known: DatasetIndex, now: float, clients: Counter[int]) -> None:
         self.known = known
         self.clients = clients
@@ -139,7 +137,6 @@ class _Reading:
         return queries, searchers.FOLDS, 2, len(known.entries) + 1, PLACES
 
     def take(self, raw: bytes, number: int) -> None:
-        """One line."""
         self.census.lines += 1
         try:
             line = decode(raw)
@@ -154,16 +151,15 @@ class _Reading:
             self.census.reject(fault, number)
         elif line.hits:
             waits = line.actions is None
-            self._emit(self.waiting.put(line, number, len(raw)) if waits else [(line, number)])
+            self._emit_impressions(self.waiting.put(line, number, len(raw)) if waits else [(line, number)])
         elif line.actions:
             if (gone := self.waiting.act(line, len(raw))) is None:
                 self.census.reject("acts on an impression that is not in the log, or long past", number)
             else:
-                self._emit(gone)
+                self._emit_impressions(gone)
 
     def finish(self) -> Log:
-        """Everything that still waits, and the result."""
-        self._emit(self.waiting.rest())
+        self._emit_impressions(self.waiting.rest())
         self._count()
         with np.errstate(invalid="ignore", divide="ignore"):
             given = self.examined[0] / self.examined[1]
@@ -181,7 +177,6 @@ class _Reading:
         )
 
     def _fault(self, line: LogLine) -> str:
-        """The rule that an impression breaks; empty for none."""
         time = line.seconds
         if time is None:
             return "has no timestamp"
@@ -204,8 +199,7 @@ class _Reading:
         busy = bool(line.client_id) and self.per_client[day] > MOST_A_DAY
         return f"is one of more than {MOST_A_DAY:,} searches of its client that day (a program)" if busy else ""
 
-    def _emit(self, lines: Iterable[tuple[LogLine, int]]) -> None:
-        """Impressions whose acts are known."""
+    def _emit_impressions(self, lines: Iterable[tuple[LogLine, int]]) -> None:
         for line, number in lines:
             if any([hit.interleaved for hit in line.hits]):  # noqa: C419 -- a generator takes twice as long
                 key = searchers.token(line.client_id, line.user_query, int((line.seconds or 0.0) // searchers.DAY))

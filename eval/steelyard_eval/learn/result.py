@@ -18,14 +18,7 @@ from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.joined_log import LogCase
 from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
-from steelyard_eval.recording.next_steps import (
-    WEIGHTS,
-    describe_config,
-    label_more_step,
-    taking_turns,
-    to_do,
-    words_of,
-)
+from steelyard_eval.recording import next_steps
 from steelyard_eval.recording.provenance import TOOL
 from steelyard_eval.recording.replay import facts_of
 from steelyard_eval.result.structs import (
@@ -54,7 +47,7 @@ def learned(decision: LogDecision) -> Result:
     """Everything that was learned."""
     case, about, offered = decision.case, decision.about, decision.suggested_config
     lists = None if about is None or case.hits.listless else decision.both(about)
-    biases = feedback_biases(case.pairs, case.cells, case.space.dataset.qrels)
+    biases = feedback_biases(case.learned.pairs, case.learned.cells, case.space.dataset.qrels)
     best = offered or (case.config if about is None else decision.config(about))
     dataset = case.space.dataset
     return Result(
@@ -71,7 +64,7 @@ def learned(decision: LogDecision) -> Result:
         ),
         rows=[
             Row(case.label, "system", str(case.config.effective)),
-            Row("chosen" if offered else "nearest", "strategy", describe_config(best)),
+            Row("chosen" if offered else "nearest", "strategy", next_steps.describe_config(best)),
         ],
         decision=_decision(decision),
         notices=[*_notices(decision, lists, best)],
@@ -92,11 +85,13 @@ def answer(decision: LogDecision, biases: Sequence[FeedbackBias] = ()) -> Answer
     if decision.candidate is not None:
         facts["gain"] = float(decision.gains[decision.candidate].mean())
         config = decision.config(decision.candidate)
-        draft = taking_turns("learn_turns", WEIGHTS, case.space.dataset)
-        return Answer("learn_try", facts, because, [*_tried(case), draft], describe_config(config))
+        draft = next_steps.taking_turns("learn_turns", next_steps.WEIGHTS, case.space.dataset)
+        return Answer("learn_try", facts, because, [*_tried(case), draft], next_steps.describe_config(config))
     if won := case.interleaved(preferred=True):
         result, config = won[0]
-        return Answer("learn_preferred", {**facts, **result.share}, because, _tried(case), describe_config(config))
+        return Answer(
+            "learn_preferred", {**facts, **result.share}, because, _tried(case), next_steps.describe_config(config)
+        )
     return Answer("learn_nothing", facts, because, [judge_log(case, "settle")])
 
 
@@ -105,31 +100,31 @@ def adaptive(case: LogCase, chosen: SearchConfig, counted: dict[str, float]) -> 
     counts = [f"{count} {name}" for name, count in counted.items() if name != "rate"]
     same = chosen == case.config
     facts: dict[str, Fact] = {"baseline": case.label, "same": same, "other": not same, "counts": counts or None}
-    steps = [] if same else to_do("try", [judge_log(case)], case.space.dataset, case.space.model)
-    return Answer("learn_adaptive", facts, steps=steps, formula=describe_config(chosen))
+    steps = [] if same else next_steps.to_do("try", [judge_log(case)], case.space.dataset, case.space.model)
+    return Answer("learn_adaptive", facts, steps=steps, formula=next_steps.describe_config(chosen))
 
 
 def judge_log(case: LogCase, purpose: str = "") -> Step:
     """Judge what would decide: queries of the log, then others; `purpose` is settle, decide or empty."""
     dataset, fewest = case.space.dataset, fewest_labels(case.config)
-    asked = [case.queries[at] for at in np.unique(case.cells.queries).tolist()]
+    asked = [case.queries[at] for at in np.unique(case.learned.cells.queries).tolist()]
     known, left = questions(judged(dataset, dataset.queries)), len(asked) - len(judged(dataset, asked))
     if left:
         facts: dict[str, Fact] = {"count": min(WANTED, left)}
         facts |= {purpose: True} if purpose and known + left >= fewest else {"fewest": fewest, "labelled": known}
         options = {"--from-log": True, "--feedback": case.file or None}
-        return Step("learn_judge_log", facts, words_of("judge", dataset, options=options))
+        return Step("learn_judge_log", facts, next_steps.words_of("judge", dataset, options=options))
     if known < fewest:
-        return label_more_step(dataset, fewest - known, "decide")[0]
+        return next_steps.label_more_step(dataset, fewest - known, "decide")[0]
     return Step("learn_by_labels", {"labelled": known})
 
 
 def _tried(case: LogCase) -> list[Step]:
-    return to_do("try", [judge_log(case, "decide")], case.space.dataset, case.space.model)
+    return next_steps.to_do("try", [judge_log(case, "decide")], case.space.dataset, case.space.model)
 
 
 def _seen(case: LogCase) -> dict[str, Fact]:
-    return {"searches": case.log.census.impressions, "distinct": len(case.cells.queries)}
+    return {"searches": case.log.census.impressions, "distinct": len(case.learned.cells.queries)}
 
 
 def _acts(case: LogCase) -> dict[str, Fact]:
@@ -174,7 +169,7 @@ def contradiction(decision: LogDecision, biases: Sequence[FeedbackBias]) -> Iter
         return
     facts: dict[str, Fact] = {
         "queries": len(short),
-        "strategy": describe_config(decision.config(favourite)),
+        "strategy": next_steps.describe_config(decision.config(favourite)),
         "by_acts": float(second.labelled[favourite].mean()),
         "by_labels": float(labels.mean()),
     }
@@ -196,9 +191,8 @@ def _decision(decision: LogDecision) -> Decision:
 
 
 def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> Iterator[Message]:
-    """What the log is, and how it was read."""
     case, census = decision.case, decision.case.log.census
-    shows = sums(case.cells.query, case.cells.shown)
+    shows = sums(case.learned.cells.query, case.learned.cells.shown)
     worth = float(shows.sum() ** 2 / max(float((shows**2).sum()), 1e-12))
     days = [None if time is None else format_time(time)[:10] for time in (census.first_time, census.last_time)]
     facts: dict[str, Fact] = {
@@ -218,7 +212,7 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
         yield Message("learn_places", _places(case))
         yield Message("learn_unseen", {"unseen": decision.learned.unseen(lists[1])})
     if decision.suggested_config is None:
-        yield Message("learn_nearest", {"strategy": describe_config(best)})
+        yield Message("learn_nearest", {"strategy": next_steps.describe_config(best)})
     yield from (describe_interleaving(turn, case.log.configurations) for turn in case.log.turns[:MOST_TOLD])
 
 
@@ -242,7 +236,7 @@ def _tables(decision: LogDecision, lists: Ints | None, biases: Sequence[Feedback
     case, classes = decision.case, decision.case.learned.classes
     yield Table("gains", ["by", "queries", "imputed", "gain_by", "error", "refit"], _gains(decision, lists))
     if lists is not None:
-        counts, lifts = case.cells.by_kind(), classes.strengths(case.cells)
+        counts, lifts = case.learned.cells.by_kind(), classes.strengths(case.learned.cells)
         kinds: list[list[Cell]] = [[kind, counts[kind], lifts[kind]] for kind in counts]
         yield Table("acts", ["act", "acts", "lift"], kinds, {"lift": classes.lift})
         rates = zip(classes.relevant.sum(axis=1).tolist(), classes.other.sum(axis=1).tolist(), strict=True)

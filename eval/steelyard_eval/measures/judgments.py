@@ -155,7 +155,6 @@ def recall_loss(query: Indices, dropped: NDArray[np.bool_]) -> Floats:
 
 
 def _ideal(grades: Iterable[int]) -> Floats:
-    """Return the cumulated DCG of the relevant grades, best first."""
     gains = np.array(sorted((g for g in grades if g >= 1), reverse=True), dtype=np.float64)
     return np.cumsum(gains / discounts(gains.size))
 

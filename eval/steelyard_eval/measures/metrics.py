@@ -127,8 +127,6 @@ IDEAL, RELEVANT, CUTOFF = "ideal DCG", "relevant entries", "cutoff"  # what is d
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """The declaration of a family of measures."""
-
     compute: Callable[[_Lists, int | None], Floats]
     meaning: str  # what reports say of it
     searched: tuple[int, str] | None  # its kind and divisor in weight search; None where it rewards no ranks

@@ -177,7 +177,6 @@ def paired(
 
 
 def _paired(difference: Floats, unit: Indices, p: float, p_holm: float, margin: float, count: int) -> Paired:
-    """What is told of one of `count` challengers."""
     found, interval = spread(difference, unit), _difference(difference, unit)
     wins, losses = int((difference > TIE).sum()), int((difference < -TIE).sum())
     detectable, needed = _power(found, _unseen(difference, unit))

@@ -11,7 +11,7 @@ from steelyard_eval.common.console import brief, table, wrapped
 from steelyard_eval.common.formatting import interval, number, p_value
 from steelyard_eval.common.tabular import Frame, Tabular, as_frame
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.dataset import MAX_IDS, changed_ids
+from steelyard_eval.datasets.dataset import MAX_NAMED_IDS, changed_ids
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.paired import paired
 from steelyard_eval.recording.saved_runs import SavedRun, find_run, load_runs, parts_of, states_of
@@ -64,10 +64,10 @@ class Runs(Tabular):
         states = [states_of(self.dataset, run) for run in (one, other)]
         sentence, difference = self._difference(one, other, states)
         changes = {
-            what: changed_ids(states[0].get(part, {}), states[1].get(part, {}), named=MAX_IDS) or "changed"
+            what: changed_ids(states[0].get(part, {}), states[1].get(part, {}), named=MAX_NAMED_IDS) or "changed"
             for part, what in PARTS.items()
             if one.facts.states.get(part) != other.facts.states.get(part)
-        } | dict(_of_search(one, other))
+        } | dict(_search_changes(one, other))
         return {
             "before": before, "after": after, "sentence": sentence, "difference": difference, "changes": changes
         }  # fmt: skip
@@ -125,7 +125,7 @@ def changes_since_last_run(dataset: Dataset) -> list[str]:
         for run in [run for run in load_runs(dataset) if run.facts.verdict != "mismatch"][-1:]:
             before, now = states_of(dataset, run), parts_of(dataset)
             told = {
-                name: changed_ids(before.get(name) or part, part, named=MAX_IDS)
+                name: changed_ids(before.get(name) or part, part, named=MAX_NAMED_IDS)
                 for name, part in now.items()
                 if part
             }
@@ -133,8 +133,7 @@ def changes_since_last_run(dataset: Dataset) -> list[str]:
     return []
 
 
-def _of_search(one: SavedRun, other: SavedRun) -> Iterator[tuple[str, str]]:
-    """What differs between the searches that two runs are about, and between the tools that ran."""
+def _search_changes(one: SavedRun, other: SavedRun) -> Iterator[tuple[str, str]]:
     for name, what in SEARCH.items():
         old, new = (str((run.facts.own and getattr(run.facts.own, name)) or "-") for run in (one, other))
         if old != new:

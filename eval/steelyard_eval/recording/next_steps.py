@@ -96,11 +96,6 @@ def _installing(key: str, kind: str) -> list[Step]:
     return [Step(key, {}, shlex.split(installing(extra)))] if extra and missing_modules(extra) else []
 
 
-def export_command(key: str, path: Path, target: str) -> Step:
-    """Write a weights file for another system."""
-    return Step(key, {"target": target}, ["steelyard", "export", str(path), "--to", target])
-
-
 def to_do(verdict: str, last: Sequence[Step], dataset: Dataset, model: str) -> list[Step]:
     """What to do under a verdict: which file to search with and, `last`, what would settle the rest.
 
@@ -149,13 +144,16 @@ def writing(dataset: Dataset, more: int | None = None, purpose: str = "") -> lis
     file = QUERIES if dataset.in_memory else shell_word(dataset.path / QUERIES)
     known: dict[str, Fact] = {"all": not dataset.unlabelled, "more": more, "file": file}
     known |= {purpose: True} if purpose else {}
-    told = label_random_step(dataset, "write_queries", **known, **vectors_step(dataset))
+    if not dataset.in_memory and (models := sorted(dataset.query_vectors)):  # which new queries need, too
+        known["vectors"] = [f"queries.{visible(model)}.f16.npy" for model in models]
+        known["embedders"] = [f"--embedder {kind}" for kind in _kinds_recorded(dataset)] or ["--embedder KIND"]
+    told = label_random_step(dataset, "write_queries", **known)
     steps = [told]
     if queries_are_fixed(dataset) and not dataset.in_memory:
         accept = Step(told.key, told.facts, words_of("check", dataset, options={"--accept": True}))
         steps = [accept, Step("label_them", {}, told.command)]
     # what embeds new queries as the recorded ones were, where that is not here
-    return [*steps, *(step for kind in _kinds(dataset) for step in _installing("install", kind))]
+    return [*steps, *(step for kind in _kinds_recorded(dataset) for step in _installing("install", kind))]
 
 
 def queries_are_fixed(dataset: Dataset) -> bool:
@@ -163,19 +161,7 @@ def queries_are_fixed(dataset: Dataset) -> bool:
     return dataset.in_memory or bool(dataset.query_vectors) or holds_hash(dataset.path, QUERIES)
 
 
-def vectors_step(dataset: Dataset) -> dict[str, Fact]:
-    """What to do with the recorded vectors of queries where there are new ones; nothing without any."""
-    if dataset.in_memory or not (models := sorted(dataset.query_vectors)):
-        return {}
-    options = [f"--embedder {kind}" for kind in _kinds(dataset)]
-    return {
-        "vectors": [f"queries.{visible(model)}.f16.npy" for model in models],
-        "embedders": options or ["--embedder KIND"],
-    }
-
-
-def _kinds(dataset: Dataset) -> list[str]:
-    """The embedders of the recorded vectors of queries, as far as they have a name."""
+def _kinds_recorded(dataset: Dataset) -> list[str]:
     return [] if dataset.in_memory else sorted({*map(indexing_kind, dataset.query_vectors)} - {""})
 
 
@@ -189,8 +175,7 @@ def round_up(more: int) -> int:
     return max(step, round(more / step) * step)
 
 
-def _unusual(config: SearchConfig) -> dict[str, int | None]:
-    """The depths of retrievers whose list the strategy uses, where the system has another one."""
+def _unusual_depths(config: SearchConfig) -> dict[str, int | None]:
     usual, used = find_system(config.name).config(config.limit).depths, config.effective.signals
     return {
         name: depth for name, depth in config.depths.items() if name in used and depth != usual.get(name, depth)
@@ -199,7 +184,7 @@ def _unusual(config: SearchConfig) -> dict[str, int | None]:
 
 def describe_config(config: SearchConfig) -> str:
     """A configuration as one would write it: a system, its changed parameters, the strategy, unusual depths."""
-    deep = sorted({depth for depth in _unusual(config).values() if depth})
+    deep = sorted({depth for depth in _unusual_depths(config).values() if depth})
     depths = f" at depth {', '.join(map(str, deep))}" if deep else ""
     system, _, parameters = written_name(config).rstrip("]").partition("[")
     moved = f" with {parameters}" if parameters else ""
@@ -214,14 +199,13 @@ def settings(config: SearchConfig) -> str | None:
     'graph.hops=1'
     """
     told = [written_name(config).rstrip("]").partition("[")[2]]
-    told += [f"{name}.depth={depth}" for name, depth in _unusual(config).items()]
+    told += [f"{name}.depth={depth}" for name, depth in _unusual_depths(config).items()]
     usual = find_system(config.name).config(config.limit).finish
     told += [f"finish={', '.join(map(str, config.finish)) or 'none'}"] if config.finish != usual else []
     return ", ".join(filter(None, told)) or None
 
 
-EMBED = frozenset("compare recommend tune learn judge gate explain".split())  # noqa: SIM905 -- one line
-"""The commands that search a data set, and take the option --embedder."""
+TAKE_EMBEDDER = frozenset("compare recommend tune learn judge gate explain".split())  # noqa: SIM905 -- one line
 
 
 def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> list[str]:
@@ -239,7 +223,7 @@ def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, obje
     if dataset.in_memory:
         return []
     own, chosen = [shell_word(dataset.path), *words], []
-    if job in EMBED and "--recording" not in options:
+    if job in TAKE_EMBEDDER and "--recording" not in options:
         options = {**({"--embedder": dataset.embedder} if dataset.chosen else {}), **options}
     for name, value in options.items():
         chosen += [] if value is None else [name] if value is True else [name, str(value)]

@@ -1,6 +1,7 @@
 """What recordings and weights files say of how they came about: what can share a recording, what was edited."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -18,8 +19,7 @@ from steelyard_eval.measures.spread import Gain, Interval
 from steelyard_eval.result.structs import Fact, Message
 
 TOOL = f"steelyard {__version__}"  # the program and its version, as documents and files name it
-BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
-"""The keys of an identity whose values are stored by retriever."""
+STORED_BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
 
 
 def share(configs: Iterable[SearchConfig]) -> list[list[int]]:
@@ -58,7 +58,7 @@ def _flat(parts: Mapping[str, object]) -> dict[str, object]:
     """The same values under distinct names such as ``retrievers.fts.filters`` and ``retrievers.bm25.k1``."""
     flat: dict[str, object] = {}
     for key, value in parts.items():
-        if key in BY_RETRIEVER and isinstance(value, Mapping):
+        if key in STORED_BY_RETRIEVER and isinstance(value, Mapping):
             flat |= {f"retrievers.{name}.{key}": setting for name, setting in value.items()}
         elif key in RETRIEVER_KINDS and isinstance(value, Mapping):
             every = RETRIEVER_KINDS[key].quiet | dict(value)
@@ -71,9 +71,7 @@ def _flat(parts: Mapping[str, object]) -> dict[str, object]:
 FOLDS = 5  # in which the choice is made again
 
 
-def origin(
-    dataset: Dataset, fingerprint: Mapping[str, object], seed: int, now: Callable[[], float]
-) -> dict[str, object]:
+def origin(dataset: Dataset, fingerprint: Mapping[str, object], seed: int) -> dict[str, object]:
     """The facts that every weights file names."""
     return {
         "dataset": dataset.name,
@@ -83,7 +81,7 @@ def origin(
         "folds": FOLDS,
         "learned_from": "labels",
         "tool": TOOL,
-        "date": day(now),
+        "date": day(time.time),
     }
 
 

@@ -1,6 +1,5 @@
 """Records the signal table of each system, by running its retrievers once over many queries."""
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,12 +18,10 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import CANDIDATE_RETRIEVERS, DEPENDENT, FETCHED, LAYERS
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.common.console import bar
+from steelyard_eval.common.console import LOGGER, bar
 from steelyard_eval.datasets import CLASSIFIED
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.workspace import Workspace, estimate_cost
-
-LOGGER = logging.getLogger("steelyard")
 
 
 def record(
@@ -49,7 +46,7 @@ def begun(
         LOGGER.info("recording %s of %s", ", ".join(sorted(signals)), told)
     with resumable(workspace.embedder):
         workspace.index_for([find_system(chosen[0].name)], signals)
-    progress = bar(f"recording {', '.join(sorted({config.system for config in chosen}))}")
+    progress = partial(bar, f"recording {', '.join(sorted({config.system for config in chosen}))}")
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
     queries = data.with_known_intents(queries, searcher.knows)
     rescores = any(isinstance(stage, Rerank | Mmr) for config in chosen for stage in config.finish)
@@ -70,8 +67,12 @@ def begun(
             with resumable(workspace.embedder), workspace.store.snapshot():  # of one state, looked at once
                 parts = parts_of and parts_of(progress)
                 table = searcher.record(queries, signals, depth, data.sha256, progress, parts, keep=True)
-            if any(reranked(config.finish) for config in chosen):
-                table = rescored(workspace, queries, chosen, table, rerank)
+            if rescoring := [config for config in chosen if reranked(config.finish)]:
+                rows = np.full(len(table), rerank == "all")  # else the places that these configurations read
+                for config in rescoring if rerank != "all" else []:
+                    masked = table.at_depth(config.depths)
+                    rows |= to_rerank(masked, fuse(masked, config.effective), config.finish)
+                table = workspace.searcher(rescoring[0]).rerank(queries, table, rows)
             if any(isinstance(stage, Mmr) for config in chosen for stage in config.finish):
                 table = searcher.with_vectors(table)
             added = {"vectors": data.vectors_sha256, "intents": data.intents or CLASSIFIED}
@@ -91,22 +92,6 @@ def index_all(workspace: Workspace, configs: Iterable[SearchConfig]) -> None:
     with resumable(workspace.embedder):
         for name, read in signals.items():
             workspace.index_for([find_system(name)], read)
-
-
-def rescored(
-    workspace: Workspace,
-    queries: Sequence[Query],
-    configs: Sequence[SearchConfig],
-    table: SignalTable,
-    rerank: str,
-) -> SignalTable:
-    """The table with a re-ranker's scores of the places that these configurations read, or of all rows."""
-    rescoring = [config for config in configs if reranked(config.finish)]
-    rows = np.full(len(table), rerank == "all")
-    for config in rescoring if rerank != "all" else []:
-        masked = table.at_depth(config.depths)
-        rows |= to_rerank(masked, fuse(masked, config.effective), config.finish)
-    return workspace.searcher(rescoring[0]).rerank(queries, table, rows)
 
 
 def record_systems(

@@ -36,8 +36,7 @@ TABLES = (
     "CREATE TABLE states(digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID",
 )
 """A part of the data, and the values by query, are kept by their hash, once for all runs that share them."""
-CONTENTS = {"labels": dict[str, dict[str, int]], "values": dict[str, dict[str, float | None]]}
-"""What the content of a part may be, where it is not a hash by id."""
+PART_TYPES = {"labels": dict[str, dict[str, int]], "values": dict[str, dict[str, float | None]]}
 T = TypeVar("T")
 
 
@@ -93,11 +92,12 @@ def keep(dataset: Dataset, result: Result, now: Callable[[], datetime] | None = 
     contents = _hashed({**parts_of(dataset), "values": _values(result)})
     facts = replace(_facts(result), states={name: state[0] for name, state in contents.items()})
     when = (now() if now else datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    job = "tune" if result.provenance.command[1:2] == ["tune"] else result.kind
     insert = "INSERT INTO runs(at, kind, facts) VALUES(?, ?, ?)"
     for path in _places(dataset):
         with suppress(apsw.Error, OSError, DataError):
             with closing(_opened(path, write=True)) as db, _transaction(db):
-                db.execute(insert, (when, result.job, msgspec.json.encode(facts).decode()))
+                db.execute(insert, (when, job, msgspec.json.encode(facts).decode()))
                 db.executemany("INSERT OR IGNORE INTO states VALUES(?, ?)", list(contents.values()))
             return
 
@@ -114,7 +114,7 @@ def states_of(dataset: Dataset, run: SavedRun) -> dict[str, Any]:
     asked = [("SELECT content FROM states WHERE digest = ?", (digest,)) for digest in run.facts.states.values()]
     known = zip(run.facts.states, _read(dataset, asked), strict=False)
     return {
-        name: _decoded(dataset, rows[0][0], CONTENTS.get(name, dict[str, str])) for name, rows in known if rows
+        name: _decoded(dataset, rows[0][0], PART_TYPES.get(name, dict[str, str])) for name, rows in known if rows
     }
 
 
@@ -149,8 +149,7 @@ def _places(dataset: Dataset) -> Iterator[Path]:
     yield cache_folder(os.environ) / "runs" / f"{sha256(os.fsencode(folder)).hexdigest()[:32]}.db"
 
 
-def _file(dataset: Dataset) -> Path | None:
-    """The file that holds runs; None where nothing was kept."""
+def _kept_file(dataset: Dataset) -> Path | None:
     return next(filter(Path.is_file, _places(dataset)), None)
 
 
@@ -196,8 +195,7 @@ def _transaction(db: apsw.Connection) -> Iterator[None]:
 
 
 def _read(dataset: Dataset, asked: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[tuple[Any, ...]]]:
-    """The rows of each statement; nothing where nothing was kept, DataError where that cannot be read."""
-    if (path := _file(dataset)) is None:
+    if (path := _kept_file(dataset)) is None:
         return []
     try:
         with closing(_opened(path)) as db:
@@ -212,7 +210,7 @@ def _decoded(dataset: Dataset, text: object, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(str(text), type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        raise DataError(f"{_named(_file(dataset))} is damaged; delete it to begin anew") from None
+        raise DataError(f"{_named(_kept_file(dataset))} is damaged; delete it to begin anew") from None
 
 
 def _named(path: Path | None) -> str:
@@ -241,7 +239,6 @@ def _values(result: Result) -> dict[str, dict[str, float | None]]:
 
 
 def _facts(result: Result) -> RunFacts:
-    """The numbers of a result: what was decided, and the means of its contenders."""
     decision, choice = result.decision, result.choice
     rows = [
         SavedRow(row.label, mean.mean, row.strategy, row.settings, mean.low, mean.high)

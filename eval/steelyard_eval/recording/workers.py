@@ -57,7 +57,6 @@ class QueryBlock:
 
 
 Progress = Callable[[Sequence[QueryBlock]], Iterable[QueryBlock]]
-"""Wraps the blocks that are waited for, for example to draw a progress bar."""
 
 
 class PrecomputedEmbedder:

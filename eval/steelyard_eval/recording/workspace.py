@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from multiprocessing import get_context
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, quote
@@ -184,7 +184,7 @@ class Workspace:
             if self.embedder is not None:
                 for layer in sorted(layers):
                     space = embed.space_of(self.embedder, layer, system.reading.recipe)
-                    embed.embed_missing(self.store, self.embedder, space, bar(f"embedding {layer}"))
+                    embed.embed_missing(self.store, self.embedder, space, partial(bar, f"embedding {layer}"))
 
     def shares(self, queries: int, signals: int) -> bool:
         """Whether workers make a recording of so many queries and signals."""

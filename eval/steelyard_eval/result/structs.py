@@ -265,11 +265,6 @@ class Result(Struct, frozen=True, omit_defaults=False):
         return found
 
     @property
-    def job(self) -> str:
-        """The command that made it, as kept runs name it: tune, too."""
-        return "tune" if self.provenance.command[1:2] == ["tune"] else self.kind
-
-    @property
     def choice(self) -> Row | None:
         """What is proposed: what was chosen, or what a comparison speaks of; None where there is no row of it."""
         label = self.decision.chosen if self.decision else self.answer.facts.get("choice")

@@ -27,8 +27,7 @@ _OF_PERIOD = {
     "<=": [("before", 1)],
 }
 """The tests of a period, each with its first moment (0), or with the first one after it (1)."""
-TIER = "priority."
-"""Before the name of a tier."""
+TIER_PREFIX = "priority."
 _PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?", re.ASCII)
 
 
@@ -96,7 +95,6 @@ def parse_scopes(texts: Sequence[str]) -> Filters:
 
 
 def _typed(name: str, value: str) -> str | float | bool:
-    """Convert a value to a number or a boolean where the field has that type."""
     if name == SUPERSEDED and value in ("true", "false"):
         return value == "true"
     try:
@@ -143,8 +141,8 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         priorities: dict[str, float] = {}
         for name in [name for name in named if name not in own]:
             try:
-                numbers = priorities if name.startswith(TIER) else weights
-                numbers[name.removeprefix(TIER)] = parse_number(named[name])
+                numbers = priorities if name.startswith(TIER_PREFIX) else weights
+                numbers[name.removeprefix(TIER_PREFIX)] = parse_number(named[name])
             except ValueError:
                 raise ConfigError(f"--set {quote(name)} must be a number, such as recency=0.2") from None
         try:

@@ -25,8 +25,7 @@ from steelyard_eval.common.configurations import read_configuration
 from steelyard_eval.vaults import vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import Settings, parse_scopes, parse_tier
 
-MOST_LIMITS = 64
-"""Numbers of results whose searchers are kept."""
+MAX_KEPT_SEARCHERS = 64
 PLAIN = Settings()
 Explored = tuple[float, "RankedBy | None"]
 """The share of searches in which another ranking is interleaved, and which one; drawn weights without one."""
@@ -144,7 +143,7 @@ class OpenVault:
         if known is None:
             config = self._by.built(limit, self._embedders)
             known = _searcher(self._seen, config, self._embedders, explore=self._explore)
-            if len(self._searchers) < MOST_LIMITS:
+            if len(self._searchers) < MAX_KEPT_SEARCHERS:
                 self._searchers[limit] = known
         return self._by.follower.follow(known) if self._by.follower else known
 
@@ -173,7 +172,6 @@ def _searcher(
     rewriter: Callable[[str], str] | None = None,
     explore: Explored | None = None,
 ) -> Searcher:
-    """A searcher with what its configuration re-ranks by; ConfigError for a rival of another model."""
     share, other = explore or (0.0, None)
     against = None if other is None else other.built(config.limit, embedders)
     wanted = {settings.model for settings in against.retrievers.values() if settings.model} if against else set()
@@ -188,13 +186,11 @@ def _searcher(
 
 @contextmanager
 def _seen(path: str, visible: Filters, hnsw: int | None) -> Iterator[Vault]:
-    """One state of a vault file, or of what a caller may see of it."""
     with open_vault(path, hnsw=hnsw) as vault, vault.snapshot(), visible_vault(vault, visible) as seen:
         yield seen
 
 
 def _model_of(config: SearchConfig | None, vaults: Iterable[Vault]) -> str:
-    """The model that a configuration names, if one of the vaults has it; else empty."""
     models = {settings.model for settings in config.retrievers.values()} if config else set()
     return next((name for vault in vaults for name in vault.models() if name in models), "")
 

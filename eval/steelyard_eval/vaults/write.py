@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,7 +70,7 @@ def index_dataset(
         kinds, opened = _open_all(vault, embedder, asked)
         alone = dataclasses.replace(dataset, queries=())  # which no vault has
         outside = {kind: completed(alone, one) for kind, one in opened.items()}
-        unopened = {name: _missing(vault, name) for name in _unopened(vault, kinds, outside)}
+        unopened = {name: _most_missing(vault, name) for name in _unopened(vault, kinds, outside)}
         changed, removed = _put_entries(vault, entries, prune)
         vault.set_languages(dataset.language)
         for index in keyword_indexes(SYSTEMS.values()):
@@ -90,7 +91,7 @@ def index_dataset(
             "embedded": embedded,
             "models": vault.models(),
             "duplicates": duplicates(vault.entries()),
-            "stale": [name for name, missing in unopened.items() if _missing(vault, name) > missing],
+            "stale": [name for name, missing in unopened.items() if _most_missing(vault, name) > missing],
             **measured,
         }
 
@@ -107,7 +108,7 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
         for opened in outside.values():  # so that no transaction waits for an answer
             with embed.resumable(opened):
                 for space in _spaces(vault, opened):
-                    for at in bar(f"embedding {space.layer}")(range(0, len(ids), embed.BATCH)):
+                    for at in bar(f"embedding {space.layer}", range(0, len(ids), embed.BATCH)):
                         try:
                             opened.embed(list(embed.texts_of(vault, space, ids[at : at + embed.BATCH]).values()))
                         except EmbedderError as error:
@@ -165,7 +166,6 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
 
 
 def _own_kinds(vault: Vault) -> list[str]:
-    """The kinds of embedder the vault was indexed with, the first one first; lsa when there is none."""
     stored = (vault.load_model(name) for name in vault.models())
     return list(dict.fromkeys(model[0] for model in stored if model is not None)) or [LSA]
 
@@ -193,13 +193,11 @@ def _opened(kinds: Iterable[str]) -> dict[str, CachedEmbedder]:
 
 
 def _unopened(vault: Vault, kinds: Iterable[str], outside: Opened) -> list[str]:
-    """The vault's models that this run cannot embed with."""
     usable = {opened.model for opened in outside.values()} | {LSA}
     return [name for name in vault.models() if kinds and name not in usable]
 
 
-def _missing(vault: Vault, model: str) -> int:
-    """How many entries have no vector of a model, in the space that lacks the most."""
+def _most_missing(vault: Vault, model: str) -> int:
     return max((len(vault.missing(space)) for space, _ in vault.spaces() if space.model == model), default=0)
 
 
@@ -222,7 +220,6 @@ def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[i
 
 
 def _embed_all(vault: Vault, kinds: Iterable[str], outside: Opened, config: SearchConfig | None) -> int:
-    """Make the missing vectors of every kind; return how many were made."""
     embedded = 0
     for kind in kinds:
         if kind == LSA:
@@ -293,4 +290,5 @@ def _spaces(vault: Vault, embedder: Embedder, config: SearchConfig | None = None
 
 def _embed(vault: Vault, embedder: Embedder, config: SearchConfig | None) -> int:
     spaces = _spaces(vault, embedder, config)
-    return sum(embed.embed_missing(vault, embedder, space, bar(f"embedding {space.layer}")) for space in spaces)
+    shown = {space: partial(bar, f"embedding {space.layer}") for space in spaces}
+    return sum(embed.embed_missing(vault, embedder, space, progress) for space, progress in shown.items())

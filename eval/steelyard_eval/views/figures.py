@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from steelyard.base.errors import ConfigError, nearest, quote
-from steelyard_eval.common.formatting import TOO_FEW, interval, number
+from steelyard_eval.common.formatting import TOO_FEW_QUERIES, interval, number
 from steelyard_eval.common.tabular import Figure
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA, normal_interval
@@ -63,7 +63,7 @@ def difference(gain: Estimate, label: str, look: str, verdict: str = "") -> Span
     """The row of a difference, with what was decided in words."""
     value, around = number(gain.mean, signed=True), interval(gain.low, gain.high, signed=True)
     brief = f"{value} {verdict}".strip()
-    told = brief if around == TOO_FEW else " ".join(filter(None, (value, around, verdict)))
+    told = brief if around == TOO_FEW_QUERIES else " ".join(filter(None, (value, around, verdict)))
     return Span(label, gain.mean, gain.low, gain.high, told, look, brief)
 
 

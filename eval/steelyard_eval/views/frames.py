@@ -42,6 +42,11 @@ class Answered(Tabular):
         return say(self.result.answer)
 
     @property
+    def verdict(self) -> str:
+        """ship, try or keep; of a gate pass, fail, inconclusive or mismatch; empty of a comparison."""
+        return self.result.verdict
+
+    @property
     def notices(self) -> tuple[str, ...]:
         """What to know before the numbers are read, such as ids that no entry has."""
         return tuple(map(say, self.result.notices))
@@ -164,22 +169,16 @@ class Answered(Tabular):
 
 
 EXIT_CODES = {"pass": 0, "fail": 1, "mismatch": 2, "inconclusive": 0}
-STRICT = 3
-"""The exit code of inconclusive where that counts as a failure."""
+STRICT_EXIT_CODE = 3
 
 
 @dataclass(frozen=True, repr=False)
 class Gating(Answered):
     """The result of a gate; docs/gate-rules.md describes its document."""
 
-    @property
-    def verdict(self) -> str:
-        """pass, fail, inconclusive or mismatch."""
-        return self.result.answer.key
-
     def exit_code(self, strict: bool = False) -> int:
         """0 fine, 1 search got worse, 2 mismatch, 3 inconclusive where that counts as a failure."""
-        return STRICT if strict and self.verdict == "inconclusive" else EXIT_CODES[self.verdict]
+        return STRICT_EXIT_CODE if strict and self.verdict == "inconclusive" else EXIT_CODES[self.verdict]
 
     def to_frame(self) -> Frame:
         """Return a row for each contender: its verdict, the change of nDCG@10, and what the rule saw."""

@@ -10,12 +10,9 @@ from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.structs import Cell, Estimate, QueryRow, Result
 from steelyard_eval.views.sheets import Sheet, sheets, triple
 
-CLIPPED = 160
-"""Characters of a query that are shown beside its rankings."""
+MAX_RANKING_QUERY_CHARS = 160
 MAX_QUERY_CHARS = 60
-"""Characters of a query in the lines above."""
-SHOWN = 3
-"""Contenders whose lost queries are named at once."""
+MAX_LOST_CONTENDERS = 3
 MARKS = {"pass": "✅", "fail": "❌", "inconclusive": "⚠️", "mismatch": "⛔"}
 
 
@@ -24,7 +21,7 @@ def pull_request(result: Result) -> str:
     lost: dict[str, list[dict[str, Cell]]] = {}
     for row in result.table("lost"):
         lost.setdefault(str(row["contender"]), []).append(row)
-    said = [_lost(label, rows) for label, rows in [*lost.items()][:SHOWN]]
+    said = [_lost_line(label, rows) for label, rows in [*lost.items()][:MAX_LOST_CONTENDERS]]
     for step in result.answer.steps:
         command = f": {markdown_code(shlex.join(step.command))}" if step.command else ""
         said.append(f"- {markdown(say(step))}{command}")
@@ -32,7 +29,7 @@ def pull_request(result: Result) -> str:
     blocks = [f"{MARKS[result.answer.key]} **{markdown(say(result.answer))}**", "\n".join(said)]
     if result.rows:
         summary = heading("summary_rankings" if lost else "summary_numbers")
-        inside = [*map(_section, sheets(result, short=True)), "\n".join(_found(result))]
+        inside = [*map(_section, sheets(result, short=True)), "\n".join(_further_lines(result))]
         inside += [_rankings(result, label) for label in lost]
         blocks += [f"<details><summary>{summary}</summary>", *inside, "</details>"]
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -44,8 +41,7 @@ def undecided_page(error: str) -> str:
     return f"{MARKS['mismatch']} **{heading('undecided')}**\n\n{lines}\n"
 
 
-def _lost(label: str, rows: Sequence[dict[str, Cell]]) -> str:
-    """The queries of a contender that lost most, in a line."""
+def _lost_line(label: str, rows: Sequence[dict[str, Cell]]) -> str:
     told = (
         f"{code(clip(str(row['query']), MAX_QUERY_CHARS))} {code(clip(str(row['text'] or ''), MAX_QUERY_CHARS))} "
         f"({row['before']:.2f} → {row['now']:.2f})"
@@ -54,8 +50,7 @@ def _lost(label: str, rows: Sequence[dict[str, Cell]]) -> str:
     return f"- {heading('lost_most')} {code(label)}: {', '.join(told)}"
 
 
-def _found(result: Result) -> Iterator[str]:
-    """What else was found, and what to know."""
+def _further_lines(result: Result) -> Iterator[str]:
     for found in result.findings:
         if found.key != result.answer.facts.get("finding"):
             yield f"- {code(found.contender)}: {markdown(found.verdict)}: {markdown(say(found))}"
@@ -63,7 +58,6 @@ def _found(result: Result) -> Iterator[str]:
 
 
 def _section(sheet: Sheet) -> str:
-    """A table below its title, the names of others in a fixed font."""
     heads = " | ".join(markdown(column.name) for column in sheet.columns)
     rows = [" | ".join((code(first), *map(markdown, others))) for first, *others in sheet.rows]
     lines = [f"| {heads} |", f"|{'---|' * len(sheet.columns)}", *(f"| {row} |" for row in rows)]
@@ -71,7 +65,6 @@ def _section(sheet: Sheet) -> str:
 
 
 def _rankings(result: Result, label: str) -> str:
-    """The queries that a contender lost most on, with both rankings."""
     labels = [row.label for row in result.rows]
     before = labels[labels.index(label) + 1]  # its baseline is the next row
     rows = [_row(query, label, before) for query in result.queries if label in query.lists]
@@ -86,7 +79,7 @@ def _row(query: QueryRow, label: str, before: str) -> str:
     lists = ("<br>".join(f"{rank}. {code(id_)}" for rank, id_ in enumerate(ids, 1)) for ids in ranked)
     moved = f"{query.values[before]:.3f} → {query.values[label]:.3f}"
     cells = (
-        f"{code(query.id)} {code(query.text[:CLIPPED])}",
+        f"{code(query.id)} {code(query.text[:MAX_RANKING_QUERY_CHARS])}",
         moved,
         *(one or heading("nothing") for one in lists),
     )
@@ -109,7 +102,7 @@ def junit(result: Result, strict: bool = False, date: str = "1970-01-01") -> str
     cases = [_case(result, row, strict) for row in result.table("gated")]
     if not cases:
         cases = [
-            _test("baseline", "failure", say(result.answer), "mismatch", "; ".join(map(say, result.findings)))
+            _tested("baseline", "failure", say(result.answer), "mismatch", "; ".join(map(say, result.findings)))
         ]
     return _document(cases, result.provenance.data.name, date, say(result.answer))
 
@@ -117,7 +110,7 @@ def junit(result: Result, strict: bool = False, date: str = "1970-01-01") -> str
 def undecided_junit(error: str, date: str = "1970-01-01") -> str:
     """The document of a gate that an error ended: a case with the message, as an error and no failure."""
     message = "; ".join(error.splitlines())
-    return _document([_test("gate", "error", message, "undecided")], SUITE, date, message)
+    return _document([_tested("gate", "error", message, "undecided")], SUITE, date, message)
 
 
 def _document(cases: Sequence[ElementTree.Element], name: str, date: str, said: str) -> str:
@@ -141,12 +134,11 @@ def _case(result: Result, row: dict[str, Cell], strict: bool) -> ElementTree.Ele
     if verdict in ("fail", "mismatch") or (strict and verdict == "inconclusive"):
         worst = ", ".join(str(lost["query"]) for lost in result.table("lost") if lost["contender"] == label)
         told = triple(change, signed=True) if isinstance(change, Estimate) else ""
-        return _test(label, "failure", text, verdict, f"nDCG@10 {told}; worst: {worst}")
-    return _test(label, "skipped", f"inconclusive: {text}") if verdict == "inconclusive" else _test(label)
+        return _tested(label, "failure", text, verdict, f"nDCG@10 {told}; worst: {worst}")
+    return _tested(label, "skipped", f"inconclusive: {text}") if verdict == "inconclusive" else _tested(label)
 
 
-def _test(name: str, tag: str = "", message: str = "", kind: str = "", text: str = "") -> ElementTree.Element:
-    """A test case, with what came of it where that is something."""
+def _tested(name: str, tag: str = "", message: str = "", kind: str = "", text: str = "") -> ElementTree.Element:
     case = ElementTree.Element("testcase", {"classname": SUITE, "name": visible(name), "time": "0"})
     if tag:
         typed = {"type": kind} if kind else {}

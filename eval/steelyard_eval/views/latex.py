@@ -50,7 +50,6 @@ def render(result: Result) -> str:
 
 
 def _caption(result: Result, rows: Sequence[Row]) -> Iterator[str]:
-    """What the table has, and what its marks mean."""
     about, tested = result.provenance, [row.against for row in rows if row.against]
     facts: dict[str, Fact] = {
         "queries": about.data.judged,

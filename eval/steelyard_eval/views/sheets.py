@@ -21,14 +21,10 @@ from steelyard_eval.result.sentences import (
 )  # fmt: skip
 from steelyard_eval.result.structs import Cell, Estimate, Fact, Result, Row
 
-MAX_ROWS = 8
-"""Contenders on a report's first screen, beside the baseline and the choice."""
-PLAIN = ("bm25", "vector")
-"""What everybody knows, and a short table of a decision shows."""
-LEVEL = " [95%]"
-"""How headings end above intervals."""
+MAX_SHORT_ROWS = 8
+ALWAYS_SHOWN = ("bm25", "vector")
+LEVEL_IN_HEADING = " [95%]"
 Columns = Mapping[str, Sequence[Cell]]
-"""Cells by the key of their column."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ def sheets(result: Result, short: bool = False) -> list[Sheet]:
     rows = ranked(result)
     if short:
         rows = leading(result) if result.decision else list(result.rows)
-    found = _findings(result) if result.findings and not (short and result.rows) else None
+    found = _findings_sheet(result) if result.findings and not (short and result.rows) else None
     parts = [contenders(result, rows, short), _tests(result, rows, short), found]
     parts += [
         _sheet(result, one.key, dict(zip(one.columns, zip(*one.rows, strict=True), strict=True)), one.facts)
@@ -87,7 +83,7 @@ def leading(result: Result) -> list[Row]:
     rows = ranked(result)
     kept = {result.provenance.baseline, result.choice.label if result.choice else ""}
     others = [row.label for row in rows if row.label not in kept]
-    kept |= {*others[:1], *PLAIN} if result.decision else {*others[:MAX_ROWS]}
+    kept |= {*others[:1], *ALWAYS_SHOWN} if result.decision else {*others[:MAX_SHORT_ROWS]}
     return [row for row in rows if row.label in kept]
 
 
@@ -130,23 +126,14 @@ def contenders(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None
         left = len(result.rows) - len(rows)  # none of them is better than the best that is shown
         below = [heading("more_rows", {"count": left})] if short and left else []
     if not (short and result.decision):
-        columns |= _costs(rows, short)
+        times = [row.cost.latency for row in rows]
+        sizes = [(row.cost.keyword_bytes, row.cost.vector_bytes) for row in rows]
+        columns["p50_ms"] = [took.p50_ms if took else None for took in times]
+        if not short:
+            columns["p95_ms"] = [took.p95_ms if took else None for took in times]
+        columns["embedded"] = [row.cost.embedded for row in rows]
+        columns["megabytes"] = [None if None in (a, b) else ((a or 0) + (b or 0)) / 1e6 for a, b in sizes]
     return _sheet(result, "contenders", columns, below=below, words=[row.kind for row in rows])
-
-
-def _costs(rows: Sequence[Row], short: bool) -> Columns:
-    """Milliseconds of a search, queries that it embeds, megabytes of its indexes: what is known of them."""
-    times = [row.cost.latency for row in rows]
-    sizes = [(row.cost.keyword_bytes, row.cost.vector_bytes) for row in rows]
-    costs: dict[str, Sequence[Cell]] = {
-        "p50_ms": [took.p50_ms if took else None for took in times],
-        "p95_ms": [took.p95_ms if took else None for took in times],
-        "embedded": [row.cost.embedded for row in rows],
-        "megabytes": [None if None in (a, b) else ((a or 0) + (b or 0)) / 1e6 for a, b in sizes],
-    }
-    if short:
-        del costs["p95_ms"]
-    return costs
 
 
 def _tests(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None:
@@ -171,8 +158,7 @@ def _tests(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None:
     return _sheet(result, "tests", columns, below=told if short else (), words=[test.verdict for test in tests])
 
 
-def _findings(result: Result) -> Sheet | None:
-    """What a gate found, worst first."""
+def _findings_sheet(result: Result) -> Sheet | None:
     found = result.findings
     columns: Columns = {
         "contender": [one.contender or None for one in found],
@@ -211,7 +197,7 @@ def _sheet(
 def _head(name: str, cells: Sequence[Cell], known: Mapping[str, Fact]) -> str:
     """The heading of a column, which speaks of intervals only where there is one."""
     without = all(cell.low is None for cell in cells if isinstance(cell, Estimate))
-    return heading(name, known).removesuffix(LEVEL if without else "")
+    return heading(name, known).removesuffix(LEVEL_IN_HEADING if without else "")
 
 
 def triple(value: Estimate, *, signed: bool = False) -> str:

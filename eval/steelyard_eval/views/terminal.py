@@ -3,14 +3,13 @@
 import shlex
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.console import INDENT, brief, folded, grid, step_text, with_colours, wrapped
+from steelyard_eval.common.console import STEP_INDENT, brief, folded, grid, step_text, with_colours, wrapped
 from steelyard_eval.common.formatting import MISSING
 from steelyard_eval.result.sentences import VERDICTS, heading, say
 from steelyard_eval.result.structs import Result
 from steelyard_eval.views.sheets import Sheet, facts_of, sheets
 
-NOTES = 3
-"""Notes below an answer, the first that the result has; the others are in its report."""
+MAX_NOTES = 3
 
 
 def render(result: Result, *, full: bool = False, notes: bool = True) -> str:
@@ -26,7 +25,7 @@ def render(result: Result, *, full: bool = False, notes: bool = True) -> str:
     where = heading("about", {**facts, "model": about.model or "none"}) if result.rows else ""
     below = "\n".join(wrapped(line) for line in (where, " ".join(map(say, answer.because))) if line)
     to_do = "\n".join(step_text(say(step), shlex.join(step.command)) for step in answer.steps)
-    parts = [with_colours(wrapped(say(answer))), tables, below, to_do, wrapped(brief(answer.formula), INDENT)]
+    parts = [with_colours(wrapped(say(answer))), tables, below, to_do, wrapped(brief(answer.formula), STEP_INDENT)]
     return "\n\n".join(filter(None, (*parts, "\n".join(folded(visible(text)) for text in told))))
 
 
@@ -37,9 +36,9 @@ def noted(result: Result, full: bool = False) -> list[str]:
     """
     places = {"all_held": -1, "plain_text": 1}
     said = [say(notice) for notice in sorted(result.notices, key=lambda notice: places.get(notice.key, 0))]
-    if full or len(said) <= NOTES:
+    if full or len(said) <= MAX_NOTES:
         return said
-    return [*said[:NOTES], heading("more_notes", {"count": len(said) - NOTES})]
+    return [*said[:MAX_NOTES], heading("more_notes", {"count": len(said) - MAX_NOTES})]
 
 
 def table(sheet: Sheet) -> str:
@@ -48,5 +47,5 @@ def table(sheet: Sheet) -> str:
     cells = [["-" if cell == MISSING else visible(cell) for cell in row] for row in sheet.rows]
     right = [column.right for column in sheet.columns]
     words = {told: key for key, told in VERDICTS.items()}
-    legend = [wrapped(line, INDENT) for line in sheet.legend.splitlines()]
+    legend = [wrapped(line, STEP_INDENT) for line in sheet.legend.splitlines()]
     return "\n".join((grid(heads, cells, right, words=words), *legend))

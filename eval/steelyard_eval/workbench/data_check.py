@@ -18,8 +18,7 @@ from steelyard_eval.datasets.manifest import accept
 from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.result.sentences import say
 
-LISTED = 10
-"""Queries that measure nothing and are named."""
+MAX_LISTED = 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,7 +121,7 @@ def checked(
 
 def with_null(made: Checked, current: str | None = None, embedder: str = "auto", seed: int = 0) -> Checked:
     """The same with the null check of its labels, where there are no faults."""
-    from steelyard_eval.explain.null_check import null_check
+    from steelyard_eval.explain.known_items import null_check
 
     if made.report.dataset is None:
         return made
@@ -154,7 +153,7 @@ def _without_relevant(data: Dataset) -> Iterator[str]:
     asked = [query for query in data.queries if data.qrels and query.answerable and query.split != LOGGED]
     none = [query.id for query in asked if query.id not in data.qrels]
     zeros = [query.id for query in asked if query.id in data.qrels and not any(data.qrels[query.id].values())]
-    if 0 < len(none) <= LISTED:
+    if 0 < len(none) <= MAX_LISTED:
         yield f"without labels: {_ids(none)}"
     if zeros:
         count = counted(len(zeros), "query has", "queries have")
@@ -162,7 +161,7 @@ def _without_relevant(data: Dataset) -> Iterator[str]:
 
 
 def _ids(ids: Sequence[str]) -> str:
-    return ", ".join([*(quote(id_, 40) for id_ in ids[:LISTED]), *(["..."] if len(ids) > LISTED else [])])
+    return ", ".join([*(quote(id_, 40) for id_ in ids[:MAX_LISTED]), *(["..."] if len(ids) > MAX_LISTED else [])])
 
 
 def _proposed(dataset: Dataset) -> list[str]:

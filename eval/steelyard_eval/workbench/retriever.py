@@ -107,4 +107,3 @@ FRAMEWORKS = {
     "llama_index": ("llama-index-core", _llama_index),
     "haystack": ("haystack-ai", _haystack),
 }
-"""Framework -> the package that has it, and what makes its retriever."""

@@ -20,12 +20,9 @@ class SteelyardTransformer(Transformer):  # type: ignore[misc]  # PyTerrier has 
 
     Parameters
     ----------
-    data
-        What is searched.
-    config
-        A system, a strategy or a weights file.
-    limit
-        How many results a query; 1000, as PyTerrier has it.
+    data: What is searched.
+    config: A system, a strategy or a weights file.
+    limit: How many results a query; 1000, as PyTerrier has it.
     """
 
     def __init__(self, data: Workbench, config: Given = "echovault", *, limit: int = 1000) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from steelyard_eval.datasets.in_memory import Judged, Rows
     from steelyard_eval.datasets.logs import HeldLog
     from steelyard_eval.explain import QueryExplanation
-    from steelyard_eval.explain.notebook_search import SearchHits
+    from steelyard_eval.explain.explanation import SearchHits
     from steelyard_eval.export import Export
     from steelyard_eval.gate.setup import Gate
     from steelyard_eval.learn import Learned
@@ -131,8 +132,6 @@ class Workbench:
         referee: For whoever tries many: look compares on one half of the labelled queries, and counts; verdict
             opens the other half, once, for at most five contenders (default: all queries).
         """
-        from dataclasses import replace
-
         from steelyard_eval.candidates.ceiling import with_ceiling
         from steelyard_eval.compare import compare
         from steelyard_eval.compare.contenders import with_newest
@@ -167,7 +166,7 @@ class Workbench:
         config: A system, a strategy or a weights file (default: what is used today).
         metrics, split, seed: As for `compare`.
         """
-        from steelyard_eval.compare.stages import compare_stages
+        from steelyard_eval.workbench.variants import compare_stages
 
         return self._kept(compare_stages(self.workspace, config or self.dataset.today, metrics, split, seed))
 
@@ -186,7 +185,7 @@ class Workbench:
         metrics: As for `compare`; the first one is compared.
         seed: Seed of the folds.
         """
-        from steelyard_eval.workbench.model_change import compare_models
+        from steelyard_eval.workbench.variants import compare_models
 
         made = compare_models(self.dataset, strategy or self.dataset.today, old, new, metrics, seed)
         return self._kept(made)
@@ -523,7 +522,7 @@ class Workbench:
         """Make ready what `search` does for one configuration, for many queries."""
         from steelyard.systems import find_system
         from steelyard_eval.compare.contenders import read_config
-        from steelyard_eval.explain.notebook_search import SearchHits
+        from steelyard_eval.explain.explanation import SearchHits
         from steelyard_eval.recording.record import needed
         from steelyard_eval.result.sentences import say
 
@@ -627,8 +626,6 @@ def load(
     intents: Source of query intents: classified, as in live search (default), or given, the field `intent` of
         queries if the system knows it.
     """
-    from dataclasses import replace
-
     from steelyard_eval.datasets import open_dataset
     from steelyard_eval.datasets.in_memory import load_dict
 

@@ -20,9 +20,8 @@ from steelyard.base.errors import ConfigError
 from steelyard_eval.candidates import choice_limits
 from steelyard_eval.candidates.candidates import build_candidates, of_config, record_all
 from steelyard_eval.candidates.choice_limits import Restriction
-from steelyard_eval.candidates.families import StartingPoint, starts
+from steelyard_eval.candidates.families import Source, StartingPoint, read_current, starts
 from steelyard_eval.candidates.grid import Grid, LabelledRecording, LabelScorer
-from steelyard_eval.candidates.source import Source, read_current
 from steelyard_eval.choose.answer import restriction_cost
 from steelyard_eval.choose.choice import Choice, decide
 from steelyard_eval.choose.differences import ModelLabels
@@ -346,7 +345,7 @@ class TestRestrictions:
         assert said.facts["low"] < cost < said.facts["high"]
         assert cost > 0  # there are no layers to search here, and that is all that Cortex-Mem does
         assert "layers" in said.facts["not_allowed"]
-        attempt = weights_of(decided, lambda: 0.0)[1]
+        attempt = weights_of(decided)[1]
         assert attempt is not None  # what is kept cannot be run there, so the best that can is written beside it
         command = ["steelyard", "export", "search-weights.try.json", "--to", "cortex_mem"]
         assert command in [step.command for step in result.answer.steps]

@@ -22,7 +22,6 @@ from steelyard_eval.candidates.families import StartingPoint, available, starts
 from steelyard_eval.candidates.grid import LINE, _corners, shares
 from steelyard_eval.candidates.kernel import PARTS, composite, smoothing
 from steelyard_eval.candidates.settings import of_retrievers, texts_with_shares, with_shares
-from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose import blockers
 from steelyard_eval.choose.answer import describe_decision
 from steelyard_eval.choose.differences import Scored
@@ -33,6 +32,7 @@ from steelyard_eval.choose.result import simpler
 from steelyard_eval.choose.rule import Ruling, gains_out_of_fold
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.lists_and_latency import latencies
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.export import TARGETS

@@ -12,7 +12,7 @@ from shared import tabled
 import steelyard_eval as sy
 from steelyard import SearchConfig, find_system, parse_strategy
 from steelyard.base import extensions as extras
-from steelyard_eval.choose.answer import _called, for_target, write_and_log, write_weights
+from steelyard_eval.choose.answer import _spoken_name, for_target, write_and_log, write_weights
 from steelyard_eval.choose.duel import PairSelection
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config
@@ -80,8 +80,8 @@ class TestSteps:
 
 def test_only_weights_that_are_not_documented_are_called_new():
     config = find_system("soleri").config(10)
-    assert _called(config) == "soleri"
-    assert _called(config.with_strategy(parse_strategy("weighted_sum(0.5*tfidf, 0.5*cosine)"))).endswith(
+    assert _spoken_name(config) == "soleri"
+    assert _spoken_name(config.with_strategy(parse_strategy("weighted_sum(0.5*tfidf, 0.5*cosine)"))).endswith(
         "new weights"
     )
 

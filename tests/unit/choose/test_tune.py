@@ -8,8 +8,8 @@ from shared import tabled
 
 from steelyard import SearchConfig, find_system, parse_strategy
 from steelyard.base.errors import ConfigError
+from steelyard_eval.candidates.families import Source, read_only
 from steelyard_eval.candidates.settings import depths, round_weights, settings, shapes, simplify_config
-from steelyard_eval.candidates.source import Source, read_only
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.common.console import brief as shown
 from steelyard_eval.datasets.groups import judged

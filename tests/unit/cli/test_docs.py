@@ -135,7 +135,7 @@ class TestPages:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.delenv("STEELYARD_RUNS")
-        for seconds in ("DELAY", "EVERY"):  # until progress is shown, on a busy machine
+        for seconds in ("BAR_DELAY_SECONDS", "PROGRESS_SECONDS"):  # until progress is shown, on a busy machine
             monkeypatch.setattr(f"steelyard_eval.common.console.{seconds}", 1e9)
         shutil.copytree(ROOT / "qrels" / "starter", "mine", ignore=shutil.ignore_patterns(".steelyard"))
         for package in PACKAGES_OF.get(path.stem, ()):

@@ -19,7 +19,7 @@ from steelyard.base.arrays import compiled
 from steelyard.systems import find_system
 from steelyard_eval import precompile
 from steelyard_eval.candidates import compiled_loops
-from steelyard_eval.cli.main import GROUPS, main
+from steelyard_eval.cli.main import COMMAND_GROUPS, main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn import first_ten
@@ -198,7 +198,7 @@ ALL = dict(walk())
 
 
 def test_there_are_twenty_commands_in_groups_and_few_options():
-    grouped = [one.name for commands in GROUPS.values() for one in commands]
+    grouped = [one.name for commands in COMMAND_GROUPS.values() for one in commands]
     assert sorted(grouped) == sorted(main.commands)
     assert len(grouped) == 20
     options = [one for command in (*ALL.values(), main) for one in command.params if isinstance(one, click.Option)]

@@ -126,6 +126,6 @@ def test_whoever_has_no_terminal_gets_lines_and_a_notebook_a_bar(monkeypatch):
     monkeypatch.delitem(console.sys.modules, "ipykernel", raising=False)
     monkeypatch.setattr(console, "_progress_bar", lambda items, label: "a bar")
     monkeypatch.setattr(console, "_progress_lines", lambda items, label: "lines")
-    assert console.bar("asking")([1]) == "lines"
+    assert console.bar("asking", [1]) == "lines"
     monkeypatch.setitem(console.sys.modules, "ipykernel", None)
-    assert console.bar("asking")([1]) == "a bar"
+    assert console.bar("asking", [1]) == "a bar"

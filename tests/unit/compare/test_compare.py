@@ -280,7 +280,7 @@ WHY = Message("p_proves_nothing_alone")
 
 @pytest.fixture(autouse=True)
 def every_model_is_installed(monkeypatch):
-    monkeypatch.setattr("steelyard_eval.compare.answer.installed_first", lambda steps: steps)
+    monkeypatch.setattr("steelyard_eval.recording.next_steps.installed_first", lambda steps, again=(): steps)
 
 
 WORDS = {name: name for name in ("bm25", "fts", "large", "proven")}

@@ -8,7 +8,7 @@ from shared import ROOT, document, done
 
 import steelyard_eval as sy
 from steelyard.systems import find_system
-from steelyard_eval.compare.stages import without_each
+from steelyard_eval.workbench.variants import without_each
 
 
 @pytest.fixture(scope="module")

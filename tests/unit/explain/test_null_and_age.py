@@ -7,7 +7,7 @@ import pytest
 from shared import document, write_set
 
 import steelyard_eval as sy
-from steelyard_eval.explain.null_check import DRAWS, null_check, shuffled
+from steelyard_eval.explain.known_items import DRAWS, null_check, shuffled
 
 
 def test_shuffled_labels_keep_the_grades_of_queries_and_the_frequencies_of_entries():

@@ -354,7 +354,7 @@ def test_what_is_read_is_what_it_says(theirs):
 
 def test_there_and_back_is_the_same(theirs, tmp_path, monkeypatch):
     size = (tmp_path / "theirs.json").write_text(json.dumps(theirs))
-    monkeypatch.setattr("steelyard_eval.cli.import_record_demo.LARGEST_WEIGHTS", size)
+    monkeypatch.setattr("steelyard_eval.cli.import_record_demo.MAX_WEIGHTS_BYTES", size)
     done("import", tmp_path / "theirs.json", tmp_path / "ours.json")
     done("export", tmp_path / "ours.json", "--to", "spec_kit", "--out", tmp_path / "back.json")
     written = json.loads((tmp_path / "back.json").read_text())

@@ -174,10 +174,10 @@ def decision(logged, others, again, second=None, listless=False, few=0):
     """Labels of sixteen queries, and a log of some of them, of others, and of copies of the first one."""
     queries = [*LABELLED[:logged], *(Query(f"other {at}", id=f"o{at}") for at in range(others))]
     queries += [Query(LABELLED[0].text, id=f"a{at}") for at in range(again)]
-    cells, hits = SimpleNamespace(queries=np.arange(len(queries))), SimpleNamespace(listless=listless)
-    log = SimpleNamespace(census=SimpleNamespace(impressions=40))
+    hits, log = SimpleNamespace(listless=listless), SimpleNamespace(census=SimpleNamespace(impressions=40))
     config = find_system("echovault").config(10)
-    case = SimpleNamespace(queries=tuple(queries), cells=cells, log=log, hits=hits, config=config)
+    learned = SimpleNamespace(cells=SimpleNamespace(queries=np.arange(len(queries))))
+    case = SimpleNamespace(queries=tuple(queries), learned=learned, log=log, hits=hits, config=config)
     choice = SimpleNamespace(second=second, scored=SimpleNamespace(share=0.0))
     labelled, made = ((), None) if few else (LABELLED, SimpleNamespace(choice=choice))
     return LogDecision(case, labelled, np.arange(len(queries)), None, (), None, made, few)
@@ -196,6 +196,7 @@ def test_of_the_logged_queries_every_labelled_one_is_used_and_so_many_others(mon
     """Of these five 0, 2 and 3 have acts; 0 and 1 are labelled."""
     monkeypatch.setattr("steelyard_eval.learn.decision.MAX_LOGGED_QUERIES", 1)
     queries = [Query("text", id=str(at)) for at in range(5)]
-    case = SimpleNamespace(queries=queries, cells=SimpleNamespace(queries=np.array([0, 2, 3])))
+    learned = SimpleNamespace(cells=SimpleNamespace(queries=np.array([0, 2, 3])))
+    case = SimpleNamespace(queries=queries, learned=learned)
     found = _sampled(case, queries[:2]).tolist()
     assert found in ([0, 2], [0, 3])

@@ -568,4 +568,4 @@ class TestDrawn:
 
 
 def test_no_pair_is_named_where_none_changed():
-    assert [judge_texts._named(pairs) for pairs in ([], [("q", "e")])] == ["", " (q e)"]
+    assert [judge_texts._bracketed(pairs) for pairs in ([], [("q", "e")])] == ["", " (q e)"]

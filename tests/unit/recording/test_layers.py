@@ -10,8 +10,8 @@ import steelyard_eval as sy
 from steelyard import Entry, Query, RecordedEmbedder, Searcher, Vault, find_system, parse_strategy
 from steelyard.stores.base import Space
 from steelyard_eval.candidates.families import starts
-from steelyard_eval.candidates.source import Source
 from steelyard_eval.compare import compare
+from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.vectors import recorded as recorded_vectors
 from steelyard_eval.recording.disk import load as read, save

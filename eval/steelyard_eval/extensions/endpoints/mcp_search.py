@@ -20,7 +20,7 @@ from steelyard.base.errors import MASK, ConfigError, DataError, nearest, quote
 from steelyard.extensions.network.endpoint import SHORTEST
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.common.configurations import PREFIX
+from steelyard_eval.common.configurations import MCP_PREFIX
 from steelyard_eval.extensions.endpoints import answer_form
 from steelyard_eval.extensions.endpoints.answer_form import FormError, Mentioned
 from steelyard_eval.extensions.endpoints.http_search import KEY_NAMES, KEYS, holds_key, masked
@@ -69,9 +69,9 @@ class McpSearch:
     @classmethod
     def of(cls, text: str) -> McpSearch:
         """Read a server and its tool from one text; options may follow, as those of an endpoint do."""
-        command, _, rest = text.removeprefix(PREFIX).partition("#")
+        command, _, rest = text.removeprefix(MCP_PREFIX).partition("#")
         tool, _, options = rest.partition("&")
-        arguments, ids = answer_form.options_of(options, OPTIONS, f"{PREFIX}...#{tool}")
+        arguments, ids = answer_form.options_of(options, OPTIONS, f"{MCP_PREFIX}...#{tool}")
         return cls(command, unquote(tool), arguments, ids)
 
     @cached_property
@@ -102,7 +102,7 @@ class McpSearch:
         told = (f"{before}{MASK}" if key else masked(before) for before, key in self._keyed)
         options = {"arguments": self.arguments, "ids": self.ids}
         more = "".join(f"&{name}={text.replace('&', '%26')}" for name, text in options.items() if text)
-        return f"{PREFIX}{shlex.join(told)}#{self.tool}{'' if holds_key(more) else more}"
+        return f"{MCP_PREFIX}{shlex.join(told)}#{self.tool}{'' if holds_key(more) else more}"
 
     @cached_property
     def _keyed(self) -> list[tuple[str, str]]:

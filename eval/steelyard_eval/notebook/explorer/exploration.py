@@ -18,25 +18,13 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import evaluate_lists
 from steelyard_eval.measures.paired import TIE, difference_interval, mean_interval
-from steelyard_eval.notebook.explorer.explored_data import (
-    ExplorerData,
-    Record,
-    adopted,
-    described,
-    top,
-    top_of,
-    weight_names,
-)
+from steelyard_eval.notebook.explorer import explored_data
 from steelyard_eval.recording.replay import replay
 
 SLIDER_STEPS = 100
-"""Steps from one end of a slider to the other."""
-POINTS = 160
-"""Places at which a curve is drawn."""
-EXTREMES = 6
-"""Queries listed as won, and as lost."""
-BARS = 200
-"""Differences that are drawn, evenly out of all queries."""
+CURVE_POINTS = 160
+LISTED_EXTREMES = 6
+MAX_BARS = 200
 
 
 @dataclass(frozen=True)
@@ -49,16 +37,9 @@ class Reference:
 
 
 class Exploration:
-    """A configuration that is moved, and everything that is shown of it.
+    """A configuration that is moved, from `start` or else from what is used today, and what is shown of it."""
 
-    Parameters
-    ----------
-    bench: The labelled queries.
-    start: The configuration to start from; the current one by default.
-    current: What is used today.
-    """
-
-    def __init__(self, bench: ExplorerData, start: NamedConfig | None, current: Given) -> None:
+    def __init__(self, bench: explored_data.ExplorerData, start: NamedConfig | None, current: Given) -> None:
         self.bench = bench
         used = read(current, lists=bench.source.lists or ())
         begin = start or read_config(used)
@@ -67,29 +48,32 @@ class Exploration:
         for name in SYSTEMS if bench.source.space else ():
             system = read_configuration(name)
             self._starts.setdefault(system.label, system)
-        self.current = self._rival(used)
+        self._used = used
+        if isinstance(used, NamedConfig):
+            trial = bench.trial(bench.config(used))
+            values, ranked = trial.values(trial.weights), replay(trial.table, trial.config).ranked
+        else:
+            values, ranked = self._listed(used, bench.queries)
+        self.current = Reference(used.label, values, ranked.lists())
         self.query = 0
-        self._begin(begin.label, bench.config(begin))
+        self._take_up(begin.label, bench.config(begin))
         self.query = _first(self.values, self.current.lists)
         if self.weights:
             self.curve(0)  # compiles what curves need, once a machine, before the first move waits for it
-
-    # What is moved
 
     @property
     def config(self) -> SearchConfig:
         """The configuration as it stands."""
         return self.trial.written(self.weights)
 
-    def _begin(self, label: str, config: SearchConfig) -> None:
-        """Take up another configuration."""
+    def _take_up(self, label: str, config: SearchConfig) -> None:
         self.start = label
         self.trial = self.bench.trial(config)
         self.weights = list(self.trial.weights)
         self.values = self.trial.values(self.weights)
-        self.top = top_of(self.weights)
+        self.top = explored_data.top_of(self.weights)
 
-    def weigh(self, at: int, value: float) -> Record:
+    def weigh(self, at: int, value: float) -> explored_data.Record:
         """Set one weight, and measure."""
         if not 0 <= at < len(self.weights) or not 0 <= value <= self.top:
             raise ConfigError(f"weight {at} of {value} is outside 0..{self.top:g}")
@@ -97,26 +81,26 @@ class Exploration:
         self.values = self.trial.values(self.weights)
         return self.measured()
 
-    def begin(self, label: str) -> Record:
+    def begin(self, label: str) -> explored_data.Record:
         """StartingPoint from another system, or from where it all began."""
         if label not in self._starts:
             raise ConfigError(f"{label} is not among {', '.join(self._starts)}")
-        self._begin(label, self.bench.config(self._starts[label]))
+        self._take_up(label, self.bench.config(self._starts[label]))
         return self.opened()
 
-    def write(self, text: str) -> Record:
+    def write(self, text: str) -> explored_data.Record:
         """StartingPoint from a strategy that was typed, under the settings of the system at hand."""
         named = read_configuration(text, lists=self.bench.source.lists or ())
-        self._begin(named.label, self.bench.config(named))
+        self._take_up(named.label, self.bench.config(named))
         self._starts.setdefault(named.label, named)
         return self.opened()
 
-    def look(self, query: int) -> Record:
+    def look(self, query: int) -> explored_data.Record:
         """Show the list of another query."""
         self.query = query % len(self.bench.queries)
         return {"ranking": self._ranking()}
 
-    def find(self, text: str) -> Record:
+    def find(self, text: str) -> explored_data.Record:
         """Show the first query of this id, else the next whose text contains the words."""
         queries, wanted = self.bench.queries, text.casefold().strip()
         after = [(self.query + 1 + step) % len(queries) for step in range(len(queries))]
@@ -131,14 +115,12 @@ class Exploration:
         config = self.config
         proof = self.bench.proof(config)
         after = None if proof is None else (proof.values(self.weights), self._held_out())
-        chosen = adopted(self.bench, config, self.values, self.current.values, after)
+        chosen = explored_data.adopted(self.bench, config, self.values, self.current.values, after)
         return write_and_log({Path(path): chosen})[0]
 
-    # What is shown
-
-    def opened(self) -> Record:
+    def opened(self) -> explored_data.Record:
         """Everything, for a picture that is drawn anew."""
-        controls: Record = {
+        controls: explored_data.Record = {
             "systems": list(self._starts),
             "system": self.start,
             "metric": str(self.bench.measure),
@@ -148,22 +130,22 @@ class Exploration:
             "top": self.top,
             "step": self.top / SLIDER_STEPS,
             "curves": self.trial.form is not None,
-            "weights": weight_names(self.trial.config.strategy),
+            "weights": explored_data.weight_names(self.trial.config.strategy),
         }
         return {"controls": controls, **self.measured()}
 
-    def measured(self) -> Record:
+    def measured(self) -> explored_data.Record:
         """What changes with a weight: the measure, and the list of the chosen query."""
         return {"result": self._result(), "ranking": self._ranking()}
 
-    def curve(self, at: int) -> Record:
+    def curve(self, at: int) -> explored_data.Record:
         """The exact curve under one weight: its course, the plateau around the weight, and the best one."""
         curve = self.trial.curve(at, self.weights, self.top)
         if curve is None:
             return {"at": at, "points": [], "here": None, "best": None}
         mean, value = float(self.values.mean()), self.weights[at]
         here, best = curve.around(value, mean), curve.choose(near=value)
-        places = np.linspace(0.0, self.top, POINTS + 1)
+        places = np.linspace(0.0, self.top, CURVE_POINTS + 1)
         heights = curve.values[np.searchsorted(curve.edges[1:-1], places, side="right")]
         heights[[0, -1]] = curve.ends  # where a weight of 0 ties rows, an end is no part of the piece beside it
         return {
@@ -173,12 +155,12 @@ class Exploration:
             "best": [best.low, best.high, best.value],
         }
 
-    def _result(self) -> Record:
+    def _result(self) -> explored_data.Record:
         values, base, groups = self.values, self.current.values, self.bench.units
         differences = values - base
         mean, gain = mean_interval(values, groups), difference_interval(differences, groups)
         order = np.argsort(differences, kind="stable")
-        evenly = np.unique(np.linspace(0, len(order) - 1, min(len(order), BARS)).astype(np.int64))
+        evenly = np.unique(np.linspace(0, len(order) - 1, min(len(order), MAX_BARS)).astype(np.int64))
         return {
             "strategy": str(self.config.strategy),
             "weights": self.weights,
@@ -195,12 +177,11 @@ class Exploration:
                 for name, inside in self.bench.by_category().items()
             ],
             "differences": differences[order[evenly]].round(4).tolist(),
-            "worst": self._moved(order[:EXTREMES], differences, -1.0),
-            "best": self._moved(order[::-1][:EXTREMES], differences, 1.0),
+            "worst": self._described_moves(order[:LISTED_EXTREMES], differences, -1.0),
+            "best": self._described_moves(order[::-1][:LISTED_EXTREMES], differences, 1.0),
         }
 
-    def _moved(self, places: Indices, differences: Floats, sign: float) -> list[Record]:
-        """Describe the queries at these places (int64[n]) whose difference has this sign."""
+    def _described_moves(self, places: Indices, differences: Floats, sign: float) -> list[explored_data.Record]:
         queries = self.bench.queries
         return [
             {"at": i, "id": queries[i].id, "text": queries[i].text, "difference": float(differences[i])}
@@ -208,11 +189,11 @@ class Exploration:
             if sign * differences[i] > TIE
         ]
 
-    def _ranking(self) -> Record:
+    def _ranking(self) -> explored_data.Record:
         query = self.bench.queries[self.query]
         grades = self.bench.dataset.qrels.get(query.id, {})
         before = self.current.lists[self.query]
-        now = top(self.trial.table, self.config, self.query, self.entries, grades, before)
+        now = explored_data.top(self.trial.table, self.config, self.query, self.entries, grades, before)
         return {
             "at": self.query,
             "id": query.id,
@@ -220,19 +201,8 @@ class Exploration:
             "value": float(self.values[self.query]),
             "base": float(self.current.values[self.query]),
             "now": now,
-            "before": [described(id_, self.entries, grades) for id_ in before[: len(now) or 10]],
+            "before": [explored_data.described(id_, self.entries, grades) for id_ in before[: len(now) or 10]],
         }
-
-    # What it is held against
-
-    def _rival(self, used: NamedConfig | ListContender) -> Reference:
-        self._used, bench = used, self.bench
-        if isinstance(used, NamedConfig):
-            trial = bench.trial(bench.config(used))
-            values, ranked = trial.values(trial.weights), replay(trial.table, trial.config).ranked
-        else:
-            values, ranked = self._listed(used, bench.queries)
-        return Reference(used.label, values, ranked.lists())
 
     def _held_out(self) -> Floats:
         """float64[H]: the current one on the queries held out."""
@@ -243,7 +213,6 @@ class Exploration:
         return self._listed(used, bench.held_out)[0]
 
     def _listed(self, used: ListContender, queries: Sequence[Query]) -> tuple[Floats, Ranked]:
-        """What lists are worth by query, and the lists."""
         bench = self.bench
         ranked = used.answers(queries, bench.limit, bench.dataset).ranked(queries, bench.limit)
         values = evaluate_lists(ranked, bench.dataset.qrels, [bench.measure], bench.dataset.tokens)

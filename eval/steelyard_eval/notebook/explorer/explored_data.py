@@ -1,6 +1,5 @@
 """What is explored: the labelled queries of a data set, recorded for each system when it is first looked at."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
@@ -35,21 +34,13 @@ from steelyard_eval.recording.replay import only, opening, replay
 
 @dataclass(frozen=True)
 class ExplorerData:
-    """The queries that weights are chosen on, those held out, and the recordings of both.
-
-    Attributes
-    ----------
-    source: The data set, indexed; or what was recorded before.
-    queries: The Q judged queries to choose on: those that `tune` would use.
-    held_out: Judged queries that are looked at when a choice is adopted, and not before.
-    measure : Measure; limit : int. What is shown, and the length of the lists.
-    """
+    """The queries that weights are chosen on, those held out, and the recordings of both."""
 
     source: Source
-    queries: tuple[Query, ...]
-    held_out: tuple[Query, ...]
-    measure: Measure
-    limit: int
+    queries: tuple[Query, ...]  # Q judged ones to choose on: those that `tune` would use
+    held_out: tuple[Query, ...]  # judged ones that are looked at when a choice is adopted, and not before
+    measure: Measure  # what is shown
+    limit: int  # the length of the lists
     _tables: dict[object, SignalTable] = field(default_factory=dict)
     _judged: dict[tuple[int, int], tuple[SignalTable, Judgments]] = field(default_factory=dict)
 
@@ -92,7 +83,6 @@ class ExplorerData:
         return Trial.of(config, *part, self.measure) if part else None
 
     def _part(self, recorded: SignalTable, begin: int, end: int) -> tuple[SignalTable, Judgments]:
-        """Some queries of a recording, with their judgments; made once."""
         key = (id(recorded), begin)  # recordings are kept as long as this is
         if key not in self._judged:
             table = only(recorded, recorded.queries[begin:end])
@@ -103,7 +93,6 @@ class ExplorerData:
         return self._judged[key]
 
     def _recorded(self, config: SearchConfig) -> SignalTable:
-        """The lists that this configuration fuses, of all queries; made once."""
         names = tuple(needed([config]))
         retrievers = {name: config.retrievers[name].to_json() for name in names if name in config.retrievers}
         key = (config.name, names, canonical(retrievers))
@@ -192,7 +181,7 @@ def adopted(
     promise = Gain.within(Interval(*(left * value for value in astuple(seen))), len(np.unique(numbers)))
     fingerprint = bench.trial(config).table.fingerprint
     record: Record = {
-        **origin(bench.dataset, fingerprint, 0, time.time),
+        **origin(bench.dataset, fingerprint, 0),
         "chosen_by": "hand",
         "objective": str(bench.measure),
         "certificate": "none",
@@ -206,8 +195,7 @@ def adopted(
     return replace(config, provenance=record)
 
 
-TOPS = (1.0, 2.0, 5.0)
-"""The ends of sliders, times powers of ten."""
+SLIDER_TOPS = (1.0, 2.0, 5.0)
 
 
 def weight_names(strategy: Expr) -> list[str]:
@@ -229,12 +217,11 @@ def top_of(weights: Sequence[float]) -> float:
     (1.0, 2.0, 20.0)
     """
     largest = max(weights, default=0.0)
-    return next(top * 10.0**power for power in count() for top in TOPS if top * 10.0**power > largest)
+    return next(top * 10.0**power for power in count() for top in SLIDER_TOPS if top * 10.0**power > largest)
 
 
 SHOWN = 10
-TEXT = 160
-"""Characters of the text of an entry."""
+MAX_TEXT_CHARS = 160
 
 
 def top(
@@ -265,5 +252,5 @@ def top(
 
 def described(id_: str, entries: Mapping[str, Entry], grades: Mapping[str, int]) -> dict[str, object]:
     """An entry as it is listed; one that a foreign list names and the data set lacks has its id for a title."""
-    title, text = (opening(entry), entry.text[:TEXT]) if (entry := entries.get(id_)) else (id_, "")
+    title, text = (opening(entry), entry.text[:MAX_TEXT_CHARS]) if (entry := entries.get(id_)) else (id_, "")
     return {"id": id_, "title": title, "text": text, "grade": grades.get(id_)}

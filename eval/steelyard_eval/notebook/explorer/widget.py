@@ -18,10 +18,6 @@ class Explorer(anywidget.AnyWidget):
     """Sliders for the weights of a strategy, and what every move does to the labelled queries.
 
     Everything is measured in Python, and is there without the picture: `exploration`.
-
-    Attributes
-    ----------
-    exploration: What is moved, and what is shown.
     """
 
     _esm = (HERE / "explorer.js").read_text(encoding="utf-8")
@@ -50,7 +46,6 @@ class Explorer(anywidget.AnyWidget):
         return self.exploration.adopt(path)
 
     def _answer(self, _: object, message: Mapping[str, object], __: object) -> None:
-        """Answer one message of the picture; what cannot be done is answered with the reason."""
         try:
             answer = self._do(str(message.get("do")), message)
         except SteelyardError as error:

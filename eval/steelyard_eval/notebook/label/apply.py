@@ -77,7 +77,11 @@ def apply(session: Session) -> Applied:
         here = f"here are those of --judge {names}" if others else "judge first"
         raise ConfigError(f"{quote(str(source), PATH_WIDTH)} has no labels to apply; {here}")
     if session.first:
-        return _second(session)
+        second = {query: dict(row) for query, row in dataset.second.items()}
+        given = {pair: one.grade for pair, one in session.given.items() if one.grade is not None}
+        for (query, entry), grade in given.items():
+            second.setdefault(query, {})[entry] = grade
+        return _written({dataset.path / SECOND_LABELS: qrels_text(second)}, [*given], [])
     held, now = dataset.qrels, session.labels
     added = [(query, id_) for query, row in now.items() for id_ in row if id_ not in held.get(query, {})]
     changed = [(query, id_) for query, row in held.items() for id_ in row if row[id_] != now[query][id_]]
@@ -85,15 +89,6 @@ def apply(session: Session) -> Applied:
     if files or session.counted()[1]:
         files |= _stated(session, file.name, qrels_text(now) if files else None)
     return _written(files, added, changed)
-
-
-def _second(session: Session) -> Applied:
-    """Give the data set what a second judge said, beside the first labels, which stay."""
-    now = {query: dict(row) for query, row in session.pool.dataset.second.items()}
-    given = {pair: one.grade for pair, one in session.given.items() if one.grade is not None}
-    for (query, entry), grade in given.items():
-        now.setdefault(query, {})[entry] = grade
-    return _written({session.pool.dataset.path / SECOND_LABELS: qrels_text(now)}, [*given], [])
 
 
 def _written(files: Mapping[Path, str | bytes], added: list[Pair], changed: list[Pair]) -> Applied:
@@ -121,8 +116,7 @@ WANTED = 20
 DRAWN = 120
 """Queries of a log that are drawn, in order: judging ends where the verdict stands."""
 MAX_LOGGED_QUERIES = 100_000
-RUN = 4
-"""Words in a row that are a copy."""
+COPIED_RUN_WORDS = 4
 SHARE = 0.6
 """Of a query's words in the entry, from which on they are copied, where it has so many as a run."""
 MAX_QUERY_CHARS = 2_000
@@ -211,11 +205,11 @@ def copied(text: str, entry: Entry) -> bool:
     """Whether a query repeats an entry: four words in a row, or most of its words."""
     content = terms(" ".join((entry.title, entry.text)).lower())
     asked = terms(text.lower())
-    runs = {tuple(content[i : i + RUN]) for i in range(len(content) - RUN + 1)}
-    if any(tuple(asked[i : i + RUN]) in runs for i in range(len(asked) - RUN + 1)):
+    runs = {tuple(content[i : i + COPIED_RUN_WORDS]) for i in range(len(content) - COPIED_RUN_WORDS + 1)}
+    if any(tuple(asked[i : i + COPIED_RUN_WORDS]) in runs for i in range(len(asked) - COPIED_RUN_WORDS + 1)):
         return True
     words = set(asked)
-    return len(words) >= RUN and len(words & set(content)) >= SHARE * len(words)
+    return len(words) >= COPIED_RUN_WORDS and len(words & set(content)) >= SHARE * len(words)
 
 
 def refused(text: str, entry: Entry) -> str:

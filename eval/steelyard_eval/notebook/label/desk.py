@@ -13,7 +13,7 @@ from steelyard_eval.choose.few_labels import queries_needed
 from steelyard_eval.common.console import cut
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.notebook.label.apply import log_has_more
-from steelyard_eval.notebook.label.judgment_file import MEANING, Pair, agreement
+from steelyard_eval.notebook.label.judgment_file import GRADE_MEANINGS, Pair, agreement
 from steelyard_eval.notebook.label.open import DuelSession
 from steelyard_eval.notebook.label.pool import drawn_queries, fully_labelled
 from steelyard_eval.notebook.label.session import Session
@@ -23,10 +23,8 @@ from steelyard_eval.recording.saved_runs import RunFacts
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Fact, Message, Step
 
-LISTED = 20
-"""Pairs that are listed without being asked."""
-TITLE = 80
-"""Characters of a text that stand for a title."""
+MAX_LISTED_PAIRS = 20
+MAX_TITLE_CHARS = 80
 FIELDS = ("text", "context", "why", "impact", "details")
 Record = dict[str, Any]
 """A part of the document of `judge --json`."""
@@ -39,7 +37,7 @@ def labelling_state(session: Session) -> Record:
     labels, own, new = session.counted()
     record: Record = {
         "judge": session.judge,
-        "meaning": list(MEANING),
+        "meaning": list(GRADE_MEANINGS),
         "given": len(session.given),
         "left": session.left,
         "labels": labels,
@@ -58,7 +56,7 @@ def labelling_state(session: Session) -> Record:
         **record,
         "counts": f"You labelled {counted(len(session.given), 'pair')}{left}.",
         "sentence": sentence(session, record),
-        "steps": [{"what": say(step), "command": shlex.join(step.command)} for step in _to_do(session, record)],
+        "steps": [{"what": say(step), "command": shlex.join(step.command)} for step in _steps(session, record)],
     }
 
 
@@ -72,7 +70,6 @@ def card(session: Session, pair: Pair) -> Record:
 
 
 def _facts(entry: Entry) -> str:
-    """Date, type, project and tags, as far as they are known."""
     day = "" if entry.created_at is None else format_time(entry.created_at)[:10]
     known = (day, entry.type or entry.category, entry.project, entry.speaker, ", ".join(entry.tags))
     return " · ".join(text for text in known if text)
@@ -108,8 +105,7 @@ def _drawn(session: Session) -> Record:
     }
 
 
-def _to_do(session: Session, record: Record) -> Iterator[Step]:
-    """What to do where there is no pair left to ask."""
+def _steps(session: Session, record: Record) -> Iterator[Step]:
     dataset, duel, drawn = session.pool.dataset, record["duel"], record["drawn"]
     if record["card"] is not None or record["agreement"] is not None:
         return
@@ -131,11 +127,11 @@ def _to_do(session: Session, record: Record) -> Iterator[Step]:
 
 
 def upcoming(session: Session) -> list[Record]:
-    """The pairs that are asked next if none is skipped, `LISTED` at most, with their texts."""
+    """The pairs that are asked next if none is skipped, `MAX_LISTED_PAIRS` at most, with their texts."""
     pairs: list[Record] = []
-    for query, entry in islice(session.upcoming(), LISTED):
+    for query, entry in islice(session.upcoming(), MAX_LISTED_PAIRS):
         asked, shown = session.shown((query, entry))
-        title = shown.title or cut(" ".join(shown.text.split()), TITLE)
+        title = shown.title or cut(" ".join(shown.text.split()), MAX_TITLE_CHARS)
         pairs.append({"query": query, "text": asked.text, "entry": entry, "title": title})
     return pairs
 
@@ -156,7 +152,7 @@ def sentence(session: Session, record: Record) -> str:
             f"rest could change its lead by {duel['error']:.3f} nDCG@10 (one standard error). "
         )
     elif drawn and not pair:
-        told = f"nothing is left to label: {drawn['labelled']} queries have labels; {_answer(record)}"
+        told = f"nothing is left to label: {drawn['labelled']} queries have labels; {_labels_to_go(record)}"
     return f"{leads}{told[0].upper()}{told[1:]}.{_nothing_found(session)}"
 
 
@@ -172,14 +168,13 @@ def _nothing_found(session: Session) -> str:
 def progress(session: Session, record: Record, query: str) -> str:
     """Where a query is among all, and how many labels it takes to an answer."""
     if record["duel"]:
-        return f"pair {len(session.given) + 1}, {_answer(record)}"
+        return f"pair {len(session.given) + 1}, {_labels_to_go(record)}"
     queries, drawn = [*session.pairs_by_query], record["drawn"]
     at, last = queries.index(query) + 1, drawn["last"] if drawn else len(queries)
-    return f"query {at} of {max(at, last)}, {_answer(record)}"
+    return f"query {at} of {max(at, last)}, {_labels_to_go(record)}"
 
 
-def _answer(record: Record) -> str:
-    """How many labels it takes to an answer, in words."""
+def _labels_to_go(record: Record) -> str:
     if duel := record["duel"]:
         few = duel["enough"] - duel["judged"]
         if few > 0:

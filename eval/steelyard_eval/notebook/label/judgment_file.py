@@ -19,8 +19,7 @@ from steelyard_eval.datasets.groups import normalised_text
 from steelyard_eval.datasets.second_labels import weighted_kappa
 
 GRADES = (0, 1, 2, 3)
-MEANING = ("not relevant", "related", "relevant", "answers it")
-"""What the grades mean."""
+GRADE_MEANINGS = ("not relevant", "related", "relevant", "answers it")
 NOTHING = ""
 """In place of the entry: nothing answers the query."""
 Pair = tuple[str, str]

@@ -6,8 +6,7 @@ from steelyard_eval.notebook.label.desk import Record, card, progress
 from steelyard_eval.notebook.label.judgment_file import GRADES, NOTHING, Pair
 from steelyard_eval.notebook.label.session import Session
 
-SNIPPET = 240
-"""Characters of an entry that stand beside its title."""
+MAX_SNIPPET_CHARS = 240
 STEPS = {"j": 1, "k": -1, "l": 1, "h": -1}
 """Keys that move: j and k among the entries of a query, l and h among queries."""
 
@@ -37,7 +36,7 @@ class Screen:
         """
         session, pair = self.session, self.pair
         if key == "u":
-            return self._undo()
+            return self._undo_and_return()
         if key == "h" or (key == "l" and pair):
             return self._turn(STEPS[key])
         if pair is None or key not in (*map(str, GRADES), "x", "z", "j", "k"):
@@ -55,8 +54,7 @@ class Screen:
             return ""
         return f"nothing answers {pair[0]}, yet labels call {', '.join(relevant[:3])} relevant; u takes this back"
 
-    def _undo(self) -> str:
-        """Take the last answer back, and go where it is asked again."""
+    def _undo_and_return(self) -> str:
         back = self.session.undo()
         if not back:
             return "nothing is judged, so nothing is taken back"
@@ -95,6 +93,6 @@ class Screen:
             text = entry["parts"][0][1] if entry["parts"] else ""
             mark = "" if answer is None else "x" if answer.grade is None else str(answer.grade)
             title, text = " ".join(entry["title"].split()), " ".join(text.split())
-            rows.append({"mark": mark, "title": title or "(no title)", "text": cut(text, SNIPPET)})
+            rows.append({"mark": mark, "title": title or "(no title)", "text": cut(text, MAX_SNIPPET_CHARS)})
         shown = None if self.pair is None else card(self.session, self.pair)
         return {"progress": progress(self.session, state, self.query), "rows": rows, "at": self.at, "card": shown}

@@ -25,9 +25,7 @@ from steelyard_eval.recording.saved_runs import SavedRun
 
 JUDGE = "judge"
 CANNOT_SAY = -2
-"""In place of a grade: asked, and the judge cannot say."""
-LEFT = "left with its query"
-"""The note on an entry whose query was left before it was graded."""
+LEFT_NOTE = "left with its query"
 QUERIES, QRELS = "queries.jsonl", ".qrels.txt"
 Grades = dict[str, dict[str, int]]
 """Query -> entry -> grade."""
@@ -174,10 +172,9 @@ class Session:
         """Be done with a query: of what is not judged it cannot be told. Saved at once."""
         left = [pair for pair in self.pairs_by_query[query] if not self.judged(pair)]
         if left:
-            self._save({**self.given, **{pair: self._judgment(pair, pair[1], None, LEFT) for pair in left}})
+            self._save({**self.given, **{pair: self._judgment(pair, pair[1], None, LEFT_NOTE) for pair in left}})
 
     def _judgment(self, pair: Pair, entry: str, grade: int | None, note: str) -> Judgment:
-        """What is kept of an answer: of the entry of the pair, or that nothing answers its query."""
         query, read = self.shown(pair)
         name, when = self.pool.dataset.path.name, format_time(self._now())
         digest = "" if entry == NOTHING else text_digest(read)
@@ -197,7 +194,7 @@ class Session:
         A label that the data set has of it stays there until another grade is applied.
         """
         given, back = [*self.given.values()], list[Judgment]()
-        left = {(one.query, one.note) for one in given[-1:] if one.note == LEFT}
+        left = {(one.query, one.note) for one in given[-1:] if one.note == LEFT_NOTE}
         while given and (not back or (given[-1].query, given[-1].note) in left):
             back.append(given.pop())
         if back:

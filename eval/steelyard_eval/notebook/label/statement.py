@@ -16,8 +16,21 @@ from steelyard_eval.notebook.label.session import Session
 def state_of(session: Session) -> dict[str, object]:
     """What dataset.json should say of the labels; see `to_state`."""
     pool, dataset = session.pool, session.pool.dataset
-    judged = judged_entries(pool, session.grades()) if session.random else {}
-    batches = _of_more_lists(session)
+    grades = session.grades()
+    judged = judged_entries(pool, grades) if session.random else {}
+    # Labelled queries of a known pool that were judged in full for other lists, too.
+    lacking = {pool.queries[at].id for at in pool.query[grades == UNJUDGED].tolist()}
+    how, labels = dataset.sampling_by_query, dict[tuple[str, JudgedPool | None], dict[str, tuple[str, ...]]]()
+    for query, entry in (pool.pair(at) for at in np.flatnonzero(grades >= 0).tolist()):
+        if query in dataset.qrels and query not in lacking:
+            own = labels.setdefault((how[query], dataset.pool_of(query)), {})
+            own[query] = (*own.get(query, ()), entry)
+    batches = dataset.provenance
+    for (sampled, before), own in labels.items():
+        if before and sampled and not (before.complete or {*pool.labels} <= {*before.contenders}):
+            every = tuple(dict.fromkeys((*before.contenders, *pool.labels)))
+            known_lists = JudgedPool(every, min(before.depth or PLACES, PLACES))
+            batches = with_batch(batches, Batch(sampled, own, known_lists, session.judge))
     more = _provenance(batches) if batches != dataset.provenance else {}
     if session.random and dataset.qrels and not judged:
         return more  # no query is new
@@ -62,23 +75,6 @@ def to_state(
         "pool": unfair or (first and dataset.complete),  # the lists of an earlier session stay
     }
     return {name: value for name, value in collected.items() if said[name] is None or untrue[name]}
-
-
-def _of_more_lists(session: Session) -> tuple[Batch, ...]:
-    """Provenance after labelled queries of a known pool were judged in full for other lists, too."""
-    pool, dataset, grades = session.pool, session.pool.dataset, session.grades()
-    lacking = {pool.queries[at].id for at in pool.query[grades == UNJUDGED].tolist()}
-    how, labels = dataset.sampling_by_query, dict[tuple[str, JudgedPool | None], dict[str, tuple[str, ...]]]()
-    for query, entry in (pool.pair(at) for at in np.flatnonzero(grades >= 0).tolist()):
-        if query in dataset.qrels and query not in lacking:
-            own = labels.setdefault((how[query], dataset.pool_of(query)), {})
-            own[query] = (*own.get(query, ()), entry)
-    batches = dataset.provenance
-    for (sampled, before), own in labels.items():
-        if before and sampled and not (before.complete or {*pool.labels} <= {*before.contenders}):
-            new = Batch(sampled, own, before.with_lists(pool.labels, PLACES), session.judge)
-            batches = with_batch(batches, new)
-    return batches
 
 
 def _provenance(batches: Sequence[Batch]) -> dict[str, object]:

@@ -20,9 +20,7 @@ HERE = Path(__file__).parent
 class Judge(anywidget.AnyWidget):
     """A query with what was found for it, graded by the keys 0 to 3 (x: cannot say); each answer is saved at once.
 
-    Attributes
-    ----------
-    session: The judgments, which are there without the picture: ``session.give(2)``.
+    The judgments are there without the picture: ``session.give(2)``.
     """
 
     _esm = (HERE / "judge.js").read_text(encoding="utf-8")
@@ -52,7 +50,6 @@ class Judge(anywidget.AnyWidget):
         return agreement(self.session.first, self.session.given)
 
     def _answer(self, _: object, message: Mapping[str, Any], __: object) -> None:
-        """Answer one message of the picture; what cannot be done is answered with the reason."""
         told = ""
         try:
             told = self._do(message)

@@ -22,14 +22,10 @@ from steelyard_eval.result.structs import Estimate, Fact, Message
 COARSE_ODDS = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
 """Odds near even, down to halfway to the next."""
 MAX_NAME_CHARS = 40
-"""Characters of a name in a sentence; a longer one, such as a formula, is not repeated there."""
-DIGEST = 12
-"""Digits of a hash, where it is to be read; the document has it whole."""
-MAX_NAMED = 4
-"""Contenders that are named in one warning."""
+SHOWN_HASH_DIGITS = 12
+MAX_LABELS = 4
 NARROW_INTERVAL, MIN_END = 0.05, 0.005  # an interval of less needs three digits, and an end nearer to 0
 MAX_BEST_NAME_CHARS = 24
-"""Characters of the name of what is best; a longer one stands in the formula alone."""
 
 
 def one_in(probability: float) -> str:
@@ -72,8 +68,8 @@ def some(labels: Sequence[str]) -> str:
     >>> some(["a", "b"]), some(list("abcdef"))
     ('a; b', 'a; b; c; d and 2 others')
     """
-    left = len(labels) - MAX_NAMED
-    return "; ".join(labels[:MAX_NAMED]) + (f" and {left} other{'s' if left > 1 else ''}" if left > 0 else "")
+    left = len(labels) - MAX_LABELS
+    return "; ".join(labels[:MAX_LABELS]) + (f" and {left} other{'s' if left > 1 else ''}" if left > 0 else "")
 
 
 def best_one(label: str, otherwise: str = "the best contender") -> str:
@@ -82,7 +78,6 @@ def best_one(label: str, otherwise: str = "the best contender") -> str:
 
 
 signed = partial(number, signed=True)
-"""A difference in three decimals, with its sign."""
 
 
 def ends(of: Estimate) -> str:
@@ -111,7 +106,6 @@ FILES = ("shared", "recommend", "gate", "learn", "report", "headings")
 
 
 def _merged(tables: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """One table of several; ValueError where a key stands twice."""
     made: dict[str, str] = {}
     for table in tables:
         if twice := made.keys() & table.keys():
@@ -136,7 +130,6 @@ def _read(name: str) -> dict[str, Any]:
 
 _TABLES = {name: _read(name) for name in FILES}
 PROMISES: dict[str, str] = _TABLES["shared"]["promises"]
-"""What each promise of a list is about: entries that are ..."""
 
 
 def _counted(words: str, count: int) -> str:
@@ -167,7 +160,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "tenths": partial(number, digits=1),
     "digits2": "{:.2g}".format,
     "plain": "{:g}".format,
-    "digest": lambda text: text[:DIGEST],
+    "digest": lambda text: text[:SHOWN_HASH_DIGITS],
     "joined": " and ".join,
     "promises": lambda kinds: " and ".join(PROMISES[kind] for kind in kinds),
     "short": lambda label: clip(visible(label), MAX_NAME_CHARS),
@@ -187,7 +180,6 @@ SENTENCES, HEADINGS, CELLS = (
 DETAILS = frozenset(key for tables in _TABLES.values() for key in tables.get("details", ()))
 """Tables that a report has, and that are too much for a terminal."""
 VERDICTS: dict[str, str] = _TABLES["headings"]["verdicts"]
-"""The verdicts of a test in words."""
 METHOD: dict[str, str] = _TABLES["report"]["method"]
 """How it was measured, by the terms of a report; a term without a fact that it names is left out."""
 GLOSSARY: dict[str, str] = _TABLES["report"]["glossary"]

@@ -104,12 +104,10 @@ def thin_ticks(axes: Axes, most: int = 5, *, integer: bool = False) -> None:
 LINE, GOOD, BAD = "#0b4f8a", "#2f9e77", "#d98200"
 INK, FAINT, SOFT, BAND, PAPER = "#4d4d4d", "#6e6e6e", "#8c8c8c", "#ededed", "#ffffff"
 MARKS = {"filled": ("o", LINE), "hollow": ("o", PAPER), "cross": ("X", BAD), "choice": ("D", LINE)}
-"""How a point looks, and its filling: filled, hollow, a cross, or a diamond for the choice."""
-FOLLOWS = {
+CSS_NAMES = {
     LINE: "accent", GOOD: "good", BAD: "s1", INK: "soft", FAINT: "soft", SOFT: "soft", BAND: "plotband",
     PAPER: "paper", "#e3e3e3": "line", "#1a1a1a": "ink",
 }  # fmt: skip
-"""The colours of the style, and the variables of `report.css` that stand for them."""
 
 
 _DROPPED = re.compile(r"<metadata>.*?</metadata>|<defs>\s*<style.*?</defs>|<!--.*?-->", re.DOTALL)
@@ -148,18 +146,17 @@ def picture(figure: Figure, title: str) -> Chart:
         raise ValueError("the figure has no box")
     text = text[box.end() :]
     used = frozenset(re.findall(r"#([a-z0-9]+)", text))
-    text = re.sub(r"\n\s*", "\n", _TAG.sub(lambda tag: _tag(tag[0], used), text)).replace("<g/>\n", "").strip()
+    text = re.sub(r"\n\s*", "\n", _TAG.sub(lambda tag: _slimmed(tag[0], used), text)).replace("<g/>\n", "").strip()
     alone = 1
     while alone:  # groups of one element around one another
         text, alone = _ALONE.subn(r"\1", text)
     return Chart(title, Markup(f'<svg viewBox="{box[1]}" aria-hidden="true">\n{text}'))  # noqa: S704 -- matplotlib's own, its texts escaped
 
 
-def _tag(tag: str, used: frozenset[str]) -> str:
-    """A tag without what a page does not need."""
+def _slimmed(tag: str, used: frozenset[str]) -> str:
     for pattern, replacement in _WITHIN:
         tag = pattern.sub(replacement, tag)
     tag = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", tag)
     return re.sub(
-        "#[0-9a-f]{6}", lambda match: f"var(--{FOLLOWS[match[0]]})" if match[0] in FOLLOWS else match[0], tag
+        "#[0-9a-f]{6}", lambda match: f"var(--{CSS_NAMES[match[0]]})" if match[0] in CSS_NAMES else match[0], tag
     )

@@ -32,8 +32,7 @@ from steelyard_eval.views.drawing.canvas import (
 
 FAR = 4
 """An estimate this many times further away than the median one lies beyond the axis."""
-WORDS = 2.3
-"""Inches that the words of a row may take."""
+ROW_WORDS_INCHES = 2.3
 _ROW, _APART = 0.3, 0.45
 
 
@@ -64,11 +63,8 @@ def spans(
 ) -> Figure:
     """Plot rows of values with their intervals, the first on top.
 
-    Parameters
-    ----------
-    mark, named : an upright line, such as at zero or at the baseline, and its name.
-    band : the half width of the shaded band around the mark.
-    dashed : a second upright line.
+    `mark` and `dashed` are upright lines, such as at zero or at the baseline; the first may be `named`, and have a
+    shaded `band` around it, of that half width.
     """
     known = [value for value in (mark, dashed) if value is not None]
     known += [mark - band, mark + band] if mark is not None and band is not None else []
@@ -104,7 +100,7 @@ def _words(row: Span) -> str:
     """The words that leave room for the whole name: all, the brief ones, else their number."""
     name = inches(visible(row.label))
     wide = ((words, inches(visible(words))) for words in (row.words, row.brief) if words)
-    fits = (words for words, width in wide if width < WORDS and name + width < WIDTH - _APART)
+    fits = (words for words, width in wide if width < ROW_WORDS_INCHES and name + width < WIDTH - _APART)
     return next(fits, row.brief.split(" ")[0] or row.words)
 
 
@@ -128,7 +124,6 @@ def _ends(rows: Sequence[Span], known: Sequence[float]) -> tuple[float, float]:
 
 
 def _row(axes: Axes, at: int, row: Span, low: float, high: float) -> None:
-    """The name and the words of a row, its interval below them, and arrows where it leaves the axis."""
     ends = [row.value if end is None else end for end in (row.low, row.high)]
     axes.plot(
         [min(max(end, low), high) for end in ends], [at, at], color=FAINT, linewidth=1.6, solid_capstyle="butt"
@@ -140,7 +135,7 @@ def _row(axes: Axes, at: int, row: Span, low: float, high: float) -> None:
     if low <= row.value <= high:
         mark, fill = MARKS[row.look]
         axes.plot([row.value], [at], mark, color=LINE, markerfacecolor=fill)
-    words = fitted(row.words, WORDS).replace(r"\$", "$")
+    words = fitted(row.words, ROW_WORDS_INCHES).replace(r"\$", "$")
     name = fitted(row.label, WIDTH - _APART + 0.1 - inches(words) - (0.2 if row.look == "choice" else 0))
     places: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     places |= {"fontsize": SMALL, "va": "bottom", "annotation_clip": False, "parse_math": False}
@@ -243,7 +238,6 @@ def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -
 
 
 def _legend_below(axes: Axes) -> None:
-    """The legend under the ticks and the name of the axis, its rows below one another."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = axes.get_figure()

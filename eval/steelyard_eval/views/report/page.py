@@ -66,12 +66,9 @@ class Section:
     folded: bool = False
 
 
-OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost"})
-"""Tables that are not folded."""
-FIRST = frozenset({"findings", "gated", "lost"})
-"""Sections that come before every other: what was found, and what was decided."""
-OF_DECISION = frozenset({"leaderboard", "queries", "notices", "gains", "acts"})
-"""Sections of a decision that are not folded."""
+UNFOLDED_TABLES = frozenset({"contenders", "agreement", "findings", "gated", "lost"})
+FIRST_SECTIONS = frozenset({"findings", "gated", "lost"})
+UNFOLDED_OF_DECISION = frozenset({"leaderboard", "queries", "notices", "gains", "acts"})
 TERMS = frozenset({"gate_file"})
 """Tables of one row whose cells are hashes and paths: as terms they need no width."""
 
@@ -122,18 +119,18 @@ def sections(result: Result, sha256: str) -> list[Section]:
         Section("leaderboard", heading("title_contenders"), (TableBlock(first),) if first else ()),
         _section("queries", list(widest(result)), folded=True),
         _section("differences", list(_differences(result))),
-        *(_table(result, sheet) for sheet in every if sheet != board),
+        *(_table_section(result, sheet) for sheet in every if sheet != board),
         _section("notices", [Texts(tuple(map(say, result.notices)), warnings=True)] if result.notices else []),
         _section("strategies", [TermList(tuple(names), code=True)] if names else [], folded=True),
     ]
     kept = [section for section in shown if section.blocks]
     if result.decision and result.rows:
-        kept = [replace(section, folded=section.id not in OF_DECISION) for section in kept]
-    kept.sort(key=lambda section: (section.folded, section.id not in FIRST))
-    terms = list(dict(_terms(result, kept)).items())
+        kept = [replace(section, folded=section.id not in UNFOLDED_OF_DECISION) for section in kept]
+    kept.sort(key=lambda section: (section.folded, section.id not in FIRST_SECTIONS))
+    terms = list(dict(_glossary_terms(result, kept)).items())
     last = [
         _section("glossary", [TermList(tuple(terms))] if terms else [], folded=True),
-        _section("method", [TermList(tuple(_method(result)))] if result.rows else [], folded=True),
+        _section("method", [TermList(tuple(_method_terms(result)))] if result.rows else [], folded=True),
         _section("provenance", [TermList(tuple(_provenance(result, sha256)), code=True)], folded=True),
     ]
     return [*kept, *(section for section in last if section.blocks)]
@@ -143,8 +140,7 @@ def _section(key: str, blocks: Sequence[Block], *, folded: bool = False) -> Sect
     return Section(key, heading(f"title_{key}"), tuple(blocks), folded)
 
 
-def _table(result: Result, sheet: Sheet) -> Section:
-    """A table with its figure, if it has one."""
+def _table_section(result: Result, sheet: Sheet) -> Section:
     key = "metrics" if sheet.key == "contenders" else sheet.key
     sheet = replace(sheet, title=heading(f"title_{key}"))
     table = next((one for one in result.tables if one.key == sheet.key), None)
@@ -156,7 +152,7 @@ def _table(result: Result, sheet: Sheet) -> Section:
         known = {**facts_of(result), **table.facts}
         note = heading(f"note_{key}", known) if f"note_{key}" in HEADINGS else ""
         blocks.insert(0, FigureBlock(picture(drawn(), heading(f"figure_{key}", known)), note))
-    return Section(key, sheet.title, tuple(blocks), key not in OPEN)
+    return Section(key, sheet.title, tuple(blocks), key not in UNFOLDED_TABLES)
 
 
 def _differences(result: Result) -> Iterator[Block]:
@@ -165,8 +161,7 @@ def _differences(result: Result) -> Iterator[Block]:
         yield FigureBlock(picture(differences(result, short=True), heading("figure_differences")), note)
 
 
-def _terms(result: Result, shown: list[Section]) -> Iterator[tuple[str, str]]:
-    """What metrics and columns mean."""
+def _glossary_terms(result: Result, shown: list[Section]) -> Iterator[tuple[str, str]]:
     for name in result.provenance.metrics:
         if words := meaning(name):
             yield name, words
@@ -178,8 +173,7 @@ def _terms(result: Result, shown: list[Section]) -> Iterator[tuple[str, str]]:
                     yield column.name or column.key, filled(GLOSSARY[column.key], known)
 
 
-def _method(result: Result) -> Iterator[tuple[str, str]]:
-    """How it was measured, in reading order."""
+def _method_terms(result: Result) -> Iterator[tuple[str, str]]:
     about = result.provenance
     known: dict[str, Fact] = {
         "dialect": dialect(about.ties) if about.ties else None,
@@ -214,10 +208,8 @@ def _provenance(result: Result, sha256: str) -> Iterator[tuple[str, str]]:
 
 
 SHOWN = 5
-COLUMNS = 6
-"""Contenders beside each other; more would be a wall of numbers."""
-TEXT, HIT, NAME = 240, 110, 60
-"""Characters of a query, an entry, an id."""
+MAX_BESIDE = 6
+MAX_QUERY_CHARS, MAX_NAME_CHARS = 240, 60
 
 
 def widest(result: Result) -> Iterator[Block]:
@@ -226,7 +218,7 @@ def widest(result: Result) -> Iterator[Block]:
         return
     base = result.provenance.baseline
     labels = list((result.decision and two_sides(result)) or [row.label for row in ranked(result)])
-    others = [label for label in labels if label != base][: COLUMNS - (base in labels)]
+    others = [label for label in labels if label != base][: MAX_BESIDE - (base in labels)]
     kept = [label for label in labels if label == base or label in others]
     wide = []
     for query in result.queries:
@@ -247,5 +239,5 @@ def _row(query: QueryRow, labels: Sequence[str]) -> tuple[str, ...]:
     values = [query.values.get(label) for label in labels]
     best = max(value for value in values if value is not None)
     cells = [number(value) + ("*" if value == best else "") for value in values]
-    about = ", ".join(clip(part, NAME) for part in (query.id, query.category) if part)
-    return (f"{clip(query.text or MISSING, TEXT)} ({about})", *cells)
+    about = ", ".join(clip(part, MAX_NAME_CHARS) for part in (query.id, query.category) if part)
+    return (f"{clip(query.text or MISSING, MAX_QUERY_CHARS)} ({about})", *cells)

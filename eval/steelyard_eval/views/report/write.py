@@ -31,9 +31,7 @@ from steelyard_eval.views.report.page import Section, answer_without_badge, badg
 from steelyard_eval.views.sheets import Sheet, sheets
 
 MAX_PAGE_BYTES = 1_000_000
-"""The bytes of a whole page."""
-PLACES, TEXT = 10, 110
-"""Places of a list, and characters of a text, where there is room."""
+MAX_PLACES, MAX_TEXT_CHARS = 10, 110
 FINE = 1000
 """Values, scores and contributions are whole thousandths: of 1, of the best score of the list."""
 MISSING = -1
@@ -55,7 +53,7 @@ def pack(result: Result, room: int) -> Packed:
         return Packed("")
     labels.sort(key=lambda label: (*sides, label).index(label))  # the page shows the first two
     least = min(len(labels), 2)
-    plans = [(many, PLACES, TEXT) for many in range(len(labels), least - 1, -1)]
+    plans = [(many, MAX_PLACES, MAX_TEXT_CHARS) for many in range(len(labels), least - 1, -1)]
     plans += [(least, places, columns) for places, columns in ((10, 70), (10, 40), (5, 70), (5, 40), (3, 40))]
     for count, places, columns in plans:  # from everything to the least that is useful
         data = compact(_data(result, labels[:count], places, columns))
@@ -66,7 +64,7 @@ def pack(result: Result, room: int) -> Packed:
 
 
 def _note(count: int, whole: int, places: int) -> str:
-    fewer, shorter = count < whole, places < PLACES
+    fewer, shorter = count < whole, places < MAX_PLACES
     facts = {"count": count if fewer else None, "total": whole, "places": places if shorter else None}
     return heading("less_room", {**facts, "both": fewer and shorter}) if fewer or shorter else ""
 
@@ -104,7 +102,6 @@ def _pairs(grades: Mapping[str, int], code: Mapping[str, int]) -> list[int]:
 
 
 def _columns(lists: Sequence[Listed], code: Mapping[str, int], places: int) -> dict[str, object]:
-    """One contender: lengths of its lists, their entries, their scores, and what each signal adds."""
     names = sorted({name for one in lists if one.scores for name in one.parts})
     tops = [max(map(abs, one.scores[:places]), default=0.0) for one in lists]
     return {
@@ -129,8 +126,7 @@ def _shares(lists: Iterator[Sequence[float]], tops: Sequence[float]) -> list[int
 
 _TEMPLATES = "templates"
 BADGES = ("ship", "try", "keep", "pass", "fail", "inconclusive", "mismatch")
-WORDS = {"better": "good", "worse": "bad", "pass": "good", "fail": "bad"}
-"""How verdicts are coloured."""
+COLOURS = {"better": "good", "worse": "bad", "pass": "good", "fail": "bad"}
 _NUMBER = re.compile(r"[-+<\u2013]?[\d.,%]*(\s?\[.*\])?(e[-+]\d+)?")
 
 
@@ -148,8 +144,8 @@ def write(result: Result, out: str | Path) -> list[Path]:
     parts = sections(result, hashlib.sha256(json_text.encode()).hexdigest())
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
-        "report.html": page(result, parts),
-        "report.md": _markdown().get_template("report.md.j2").render(**_above(result), sections=parts),
+        "report.html": rendered(_above_sections(result), parts, result),
+        "report.md": _markdown().get_template("report.md.j2").render(**_above_sections(result), sections=parts),
         "report.json": json_text,
     }
     files = {Path(out) / name: text for name, text in texts.items()}
@@ -157,8 +153,7 @@ def write(result: Result, out: str | Path) -> list[Path]:
     return list(files)
 
 
-def _above(result: Result) -> dict[str, Any]:
-    """What stands above the sections."""
+def _above_sections(result: Result) -> dict[str, Any]:
     return {
         "title": title(result),
         "badge": badge(result),
@@ -173,15 +168,10 @@ def _above(result: Result) -> dict[str, Any]:
     }
 
 
-def page(result: Result, parts: Sequence[Section]) -> str:
-    """The page as HTML, with as many lists of the result as there is room for."""
-    return rendered(_above(result), parts, result)
-
-
 def rendered(above: Mapping[str, Any], parts: Sequence[Section], result: Result | None = None) -> str:
-    """A page of these sections below a head, with the lists of a result, if there is one."""
+    """A page of these sections below a head, with as many lists of a result, if any, as there is room for."""
     template = _html().get_template("report.html.j2")
-    shared = {"pictured": None, **above, "sections": parts, "policy": policy(), "badges": BADGES, "words": WORDS}
+    shared = {"pictured": None, **above, "sections": parts, "policy": policy(), "badges": BADGES, "words": COLOURS}
     shared |= {"style": _asset("report.css"), "script": _asset("report.js")}
     bare = template.render(packed=Packed(""), **shared)
     if result is None:
@@ -229,7 +219,6 @@ def value_and_note(cell: str) -> tuple[str, str]:
 
 @cache
 def _asset(name: str) -> Markup:
-    """A file of the package, which is written into the page as it is."""
     text = resources.files("steelyard_eval.views.report").joinpath(_TEMPLATES, name).read_text(encoding="utf-8")
     return Markup(text)  # noqa: S704 -- our own file
 
@@ -248,12 +237,11 @@ def _markdown() -> Environment:
     """The environment for Markdown: every value is escaped, except code spans, which already are."""
     environment = _environment(lambda value: markdown(value) if _is_plain(value) else value, autoescape=False)
     environment.filters["code"] = lambda value: Markup(markdown_code(value))  # noqa: S704 -- escaped just there
-    environment.filters["table"] = lambda sheet: Markup(_table(sheet))  # noqa: S704 -- escaped just there
+    environment.filters["table"] = lambda sheet: Markup(_pipe_table(sheet))  # noqa: S704 -- escaped just there
     return environment
 
 
-def _table(sheet: Sheet) -> str:
-    """A pipe table."""
+def _pipe_table(sheet: Sheet) -> str:
     rows = [[column.name for column in sheet.columns], *sheet.rows]
     lines = [f"| {' | '.join(map(markdown, row))} |" for row in rows]
     lines.insert(1, f"|{'|'.join('---:' if column.right else '---' for column in sheet.columns)}|")
