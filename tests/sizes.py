@@ -17,7 +17,7 @@ LIMITS = {
     "engine/testing": 1_100,
     "eval": 30_000,
     "eval/extensions": 6_500,
-    "tests": 39_971,
+    "tests": 40_000,
 }
 """Part -> lines at most."""
 ROOTS = {"engine/steelyard/": "engine", "eval/steelyard_eval/": "eval", "tests/": "tests"}

@@ -23,7 +23,7 @@ from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import MARGIN, mean_interval, paired
 from steelyard_eval.recording.next_steps import words_of
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Answer, Cell, Decision, Fact, Latency, Result, Row, Table
+from steelyard_eval.result.structs import Answer, Cell, Decision, Fact, Latency, Message, Result, Row, Table
 from steelyard_eval.result.structs import replace as changed
 from steelyard_eval.views.frames import Answered
 
@@ -124,7 +124,8 @@ def compare_models(
     about = changed(about, model=" and ".join(names))
     result = changed(base, kind="compare", answer=told, provenance=about, rows=rows, decision=None, tables=[])
     values = {name: {metric: side.out_of_fold} for name, side in zip(names, sides, strict=True)}
-    return Answered(changed(result, queries=[], entries={}, notices=base.notices), values)
+    notices = [Message("own_weights", {}), *(one for one in base.notices if one.key != "lsa")]
+    return Answered(changed(result, queries=[], entries={}, notices=notices), values)
 
 
 def _row(side: Recommendation, name: str, metric: str, units: list[int]) -> Row:
