@@ -15,7 +15,7 @@ from steelyard.base.errors import DataError
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.learn import learn
 from steelyard_eval.learn.decision import LogDecision, _sampled
-from steelyard_eval.learn.result import evidence
+from steelyard_eval.learn.result import evidence, judge_log
 from steelyard_eval.result.document import read
 from steelyard_eval.vaults.read import RankedBy
 
@@ -190,6 +190,22 @@ def test_the_reason_is_that_which_holds(log, case, counts, key, facts):
     assert (len(found.logged), found.others) == tuple(counts)
     assert told.key == key
     assert facts.items() <= told.facts.items()
+
+
+@tabled
+def test_what_is_asked_for_is_what_labels_lack(data, known, logged, key, facts):
+    asked = data.dataset.queries
+    dataset = replace(data.dataset, qrels={query.id: data.dataset.qrels[query.id] for query in asked[:known]})
+    learned = SimpleNamespace(cells=SimpleNamespace(queries=np.arange(len(asked))[slice(*logged)]))
+    case = SimpleNamespace(
+        space=SimpleNamespace(dataset=dataset),
+        config=find_system("bm25").config(10),
+        queries=asked,
+        learned=learned,
+        file="",
+    )
+    step = judge_log(case, "settle")
+    assert (step.key, {name: step.facts.get(name) for name in facts}) == (key, facts)
 
 
 def test_of_the_logged_queries_every_labelled_one_is_used_and_so_many_others(monkeypatch):

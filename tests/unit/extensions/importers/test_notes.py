@@ -42,17 +42,10 @@ def test_front_matter_that_is_no_yaml_is_kept_as_text_and_counted(vault, header,
     assert told(notices, "no YAML")
 
 
-@pytest.mark.parametrize(
-    ("header", "fields", "kept"),
-    [
-        ("category: fix\ndomain: ovens\nseverity: high\nimportance: 7", ("fix", "ovens", "high", 7), {}),
-        ("category: [a, b]\nimportance: 11", ("", "", "", None), {"category": ["a", "b"], "importance": 11}),
-        ("importance: true", ("", "", "", None), {"importance": True}),
-    ],
-)
+@tabled
 def test_labels_of_front_matter_are_fields_that_filters_read(vault, header, fields, kept):
     (entry,) = vault({"note.md": f"---\n{header}\n---\n{BODY}"})[0].values()
-    assert (entry.category, entry.domain, entry.severity, entry.importance) == fields
+    assert (entry.category, entry.domain, entry.severity, entry.importance) == tuple(fields)
     assert entry.extra.get("front_matter", {}) == kept
 
 
