@@ -53,7 +53,7 @@ def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None)
     others = (QUERIES, f"{QUERIES}.gz", "queries.json", "queries.csv", "queries.tsv", "queries.txt")
     corpus = reader.has(CORPUS) or reader.has(f"{CORPUS}.gz")
     if corpus and renamed is None and not any(map(reader.has, (*others, "qrels.txt", "qrels.tsv"))):
-        return JsonLines(QUERIES, (), {}, 0, frozenset(), 0)
+        return JsonLines(QUERIES, (), {}, rows=0, unknown=frozenset(), with_unknown=0)
     known = frozenset(QUERY_FIELDS) | {"filter"}
     return _read_table(reader, QUERIES, read_query, known, renamed or {})
 

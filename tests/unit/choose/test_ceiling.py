@@ -7,6 +7,8 @@ import pytest
 from shared import STARTER, document, tabled
 
 import steelyard_eval as sy
+from steelyard_eval.candidates.ceiling import _best
+from steelyard_eval.result.structs import replace
 
 pytestmark = pytest.mark.usefixtures("opened_once")
 QUERIES, PLACES = 60, 30
@@ -73,7 +75,13 @@ def test_it_changes_no_decision_and_is_computed_for_pages_alone(worlds, tmp_path
     tables = [table["key"] for table in json.loads(pages[0])["tables"]]
     assert tables.count("ceiling") == 1
     assert "ceiling" not in json.dumps(plain.to_json())
-    assert said(data.compare("a, b", recording=folder, ceiling=True)).facts["other"] in ("a", "b")
+    one, other = (data.compare("a, b", recording=folder, ceiling=ceiling) for ceiling in (True, False))
+    assert said(one).facts["other"] in ("a", "b")
+    assert other.with_ceiling().result == one.result
+    best = _best(one.result)
+    assert (
+        _best(replace(one.result, rows=[replace(row, tuned=row.label == best) for row in one.result.rows])) != best
+    )
 
 
 def test_a_command_computes_it_where_it_is_asked_for_and_few_labels_have_none():

@@ -12,7 +12,9 @@ from steelyard import Entry, SearchConfig, Searcher, Vault, find_system
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import parse_time
 from steelyard.embedders.embed import LAYER_RECIPES
+from steelyard.memory.entry import Hit
 from steelyard.memory.query import visible_to
+from steelyard_eval.cli.vault_text import hits
 from steelyard_eval.common.configurations import written_name
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.measures.metrics import Measure, evaluate_lists
@@ -29,6 +31,14 @@ def folder_of(path, entries):
 
 def fruit(**more):
     return [{"id": f"m{at}", "title": text, "text": text, **more} for at, text in enumerate(WORDS)]
+
+
+def test_a_hit_fits_its_lines_and_names_the_signals_that_add_to_it(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    found = Hit(1, 2.5, Entry("a1", "t" * 99, "text " * 99), {"bm25": 2.5, "fts": 0.0})
+    head, *below = hits([found]).splitlines()
+    assert len(head) == 60  # cut with its mark of it
+    assert len(below) == 5 and max(map(len, below)) <= 60 and below[-1].strip() == "bm25 2.5000"
 
 
 def ids(rows):

@@ -20,6 +20,8 @@ from steelyard.base.files import lines, open_unpacked, read_text
 from steelyard.memory.text import render
 from steelyard_eval.common.configurations import lists_alone
 from steelyard_eval.datasets import check, load, tuning_queries
+from steelyard_eval.datasets.corpus_and_queries import read_queries
+from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.in_memory import load_dict
 from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.extensions.usage.session import records_of
@@ -625,3 +627,9 @@ def test_what_is_read_as_text_anywhere_may_have_a_mark(tmp_path):
     assert session.events[1].names == ("b",)
     whole = marked(tmp_path / "spans.json", json.dumps([query, event]))
     assert [list(records_of(path, {})) for path in (log, whole)] == [[query, event]] * 2
+
+
+def test_a_folder_of_entries_alone_has_a_file_of_no_queries(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text('{"id": "a"}\n')
+    found = read_queries(FolderReader(tmp_path))
+    assert (found.items, found.rows, found.with_unknown) == ((), 0, 0)

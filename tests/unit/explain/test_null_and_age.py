@@ -1,6 +1,7 @@
 """Labels that are shuffled keep their margins; what age alone keeps out is listed, with its date."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import chain
 
 import pytest
@@ -32,6 +33,8 @@ def test_a_lead_by_entries_that_suit_any_query_stays_under_shuffled_labels(tmp_p
     made = sy.load(write_set(tmp_path, corpus, [f"{word} query" for word in words], labels, groups="given"))
     (tmp_path / "odd.run").write_text("q1 Q0 m1 1 1 x\n")
     assert null_check(made.dataset, str(tmp_path / "odd.run"), "lsa").facts["gone"] is gone
+    few = [replace(made.dataset, qrels=dict([*made.dataset.qrels.items()][:count])) for count in (1, 2)]
+    assert ["lead" in null_check(one, "bm25", "lsa").facts for one in few] == [False, True]
 
 
 def test_what_only_its_age_keeps_out_is_listed_with_its_date(tmp_path):

@@ -196,14 +196,9 @@ def test_the_reason_is_that_which_holds(log, case, counts, key, facts):
 def test_what_is_asked_for_is_what_labels_lack(data, known, logged, key, facts):
     asked = data.dataset.queries
     dataset = replace(data.dataset, qrels={query.id: data.dataset.qrels[query.id] for query in asked[:known]})
-    learned = SimpleNamespace(cells=SimpleNamespace(queries=np.arange(len(asked))[slice(*logged)]))
-    case = SimpleNamespace(
-        space=SimpleNamespace(dataset=dataset),
-        config=find_system("bm25").config(10),
-        queries=asked,
-        learned=learned,
-        file="",
-    )
+    space, cells = SimpleNamespace(dataset=dataset), SimpleNamespace(queries=np.arange(*logged))
+    case = SimpleNamespace(space=space, queries=asked, learned=SimpleNamespace(cells=cells), file="")
+    case.config = find_system("bm25").config(10)
     step = judge_log(case, "settle")
     assert (step.key, {name: step.facts.get(name) for name in facts}) == (key, facts)
 

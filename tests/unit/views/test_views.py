@@ -209,10 +209,9 @@ def test_differences_are_drawn_where_the_document_has_them(comparison):
 
 def test_a_query_without_a_value_of_one_side_has_no_bar(comparison):
     first, *others = comparison.result.queries
-    for gone in ({}, {"fts": 0.5}, {"bm25": 0.5}):
-        asked = [replace(first, values=gone), *others]
-        (axes,) = figures(replace(comparison.result, queries=asked))["queries"]().axes
-        assert len(axes.patches) == 2 * len(others)  # gains and losses
+    one_sided = [replace(first, values=values) for values in ({}, {"fts": 0.5}, {"bm25": 0.5})]
+    (axes,) = figures(replace(comparison.result, queries=[*one_sided, *others]))["queries"]().axes
+    assert len(axes.patches) == 2 * len(others)  # gains and losses
 
 
 def test_categories_that_are_all_too_small_to_test_have_no_figure(comparison):

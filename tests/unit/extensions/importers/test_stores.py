@@ -322,6 +322,8 @@ def test_what_is_archived_or_left_out_is_counted_and_the_generation_proposed(
     data = load_store(store_root / folder)
     assert [note for note in notes if not count(data, note)] == []
     assert len(count(data, f"search it as {newest}:newest")) == (folder != "echovault-seed-era")
+    if newest == "echovault":
+        assert sum(entry.kind == "archived" for entry in data.entries) == 2 * (folder == "echovault-newest")
 
 
 @tabled
