@@ -3,12 +3,11 @@
     python tests/mutants/mutate.py [--minutes 30] [--goal 200] [--seed 0] [--fresh] [--only NUMBER...]
 
 draws places at random (seeded) over both packages: a comparison, an operator, a number, a truth value, `and`
-for `or`, a `not` that goes. All mutants of a sample are in one copy of the sources, each behind a switch that
-is off and notices who comes to it. The tests are collected once. Then a fork runs each test file with all switches
-off, which tells what it comes to, how long that takes, and what fails anyway; and for each living mutant a fork
-runs the tests of a file that come to it, with that switch on, a file after another, until a test fails that did
-not. What Python reads once, as it imports (constants of modules, defaults), and what is compiled has no switch:
-such a mutant is written into the copy, and meets the files nearest to its module in a process of its own.
+for `or`, a `not` that goes. All mutants of a sample are in one copy of the sources, each behind a switch. A fork
+runs each test file with all switches off: what it comes to, how long that takes, what fails anyway. Then for each
+mutant a fork runs the tests that come to it, file by file, with its switch on, until one fails. What is read at
+import (constants, defaults) or compiled has no switch: such a mutant is written into the copy, and meets the files
+nearest to its module in a process of its own.
 
 The state is kept in reports/campaigns/mutants-SEED.json: sources that changed need --fresh, test files that
 changed are met once more by what still lives. Survivors are printed with their line; those that change nothing

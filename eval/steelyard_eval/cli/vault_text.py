@@ -43,7 +43,7 @@ def _hit(hit: Hit, scan: bool) -> str:
     else:
         breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items() if value)
         lines = fold(visible(" ".join(hit.entry.text.split())), room)
-        below = [*lines[:3], cut(" ".join(lines[3:5]), room), breakdown]
+        below = [*lines[:3], cut(" ".join(lines[3:]), room), breakdown]
     score = "     -" if hit.score is None else f"{hit.score:.4f}"
     place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
     head = f"{with_colours(place)}  {cut(visible(hit.entry.title), width() - columns_of(place) - 2)}".rstrip()

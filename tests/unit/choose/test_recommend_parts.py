@@ -196,17 +196,12 @@ INTERRUPTED = """
 import os, signal, sys
 from steelyard_eval.candidates.grid import LabelScorer
 from steelyard_eval.cli.main import main
-
 made, calls = LabelScorer.grid, []
-
-
 def breaking(*arguments):
     calls.append(arguments)
     if len(calls) == 40:
         os.kill(os.getpid(), signal.SIGINT)
     return made(*arguments)
-
-
 LabelScorer.grid = breaking
 sys.argv = ["steelyard", "recommend", *sys.argv[1:]]
 main()

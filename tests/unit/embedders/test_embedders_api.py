@@ -421,14 +421,12 @@ WRITER = """
 import sys
 import numpy as np
 from steelyard.embedders.embed import CachedEmbedder
-
 class Numbers:
     model, recipe = "counting", None
     def embed(self, texts, kind="entry"):
         return np.array([[float(t.split()[-1])] * 64 for t in texts], dtype=np.float32)
     def warm(self):
         return True
-
 cached = CachedEmbedder(Numbers(), sys.argv[1])
 for at in range(int(sys.argv[2]), int(sys.argv[3])):
     cached.embed([f"text {at}"])
