@@ -126,20 +126,16 @@ def ran(dataset, queries, embedder):
             for place, entry in enumerate(own[:PLACES]):
                 lists[q, s, place] = number[entry]
                 gains[q, s, place] = max(0, dataset.qrels[query.id].get(entry, 0))
+    grades = [sorted((max(0, one) for one in dataset.qrels[query.id].values()), reverse=True) for query in queries]
     return Lists(
         dataset.name,
         tuple(one.label for one in named),
         tuple(config_key(row.contender.config) for row in rows),
         lists,
         gains,
-        np.array([_ideal(dataset.qrels[query.id]) for query in queries]),
+        np.array([sum(grade / np.log2(place + 2) for place, grade in enumerate(own[:PLACES])) for own in grades]),
         dataset.sha256,
         dataset.licence,
         "lsa" if embedder == "lsa" else space.model,
         digest(dataset),
     )
-
-
-def _ideal(grades):
-    best = sorted((max(grade, 0) for grade in grades.values()), reverse=True)[:PLACES]
-    return sum(grade / np.log2(place + 2) for place, grade in enumerate(best))

@@ -13,6 +13,7 @@ import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from unittest.mock import Mock
 
 import everything
 import kill
@@ -284,11 +285,7 @@ def inside_an_extension(*_, **__):
         raise SystemError("a result with an exception set") from error
 
 
-def at_once(*_, **__):
-    raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("stopped", [at_once, inside_an_extension])
+@pytest.mark.parametrize("stopped", [Mock(side_effect=KeyboardInterrupt), inside_an_extension])
 def test_an_interrupt_says_so_in_one_line(monkeypatch, stopped):
     for name in ("steelyard_eval.vaults.read.read_entries", "steelyard_eval.cli.main._Main.make_context"):
         with monkeypatch.context() as patch:

@@ -82,17 +82,12 @@ class TestFigures:
         assert index.scores(["jwt"])[0] == pytest.approx(idf * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 2)))
 
     @tabled
-    def test_length_penalty(self, characters, penalty):
+    def test_priors_by_hand(self, prior, count, value):
+        """Of so many characters, and of so many uses at no known time."""
+        entry = {"length": Entry("a", text="x" * count), "popularity": Entry("a", access_count=count)}[prior]
         found = [{"fts": [ScoredId("a", 1.0, 1)]}]
-        table = join([Query("q")], [NOW], found, {}, lambda *_: [Entry("a", text="x" * characters)])
-        assert PRIORS["length"](table, {}).values[0] == pytest.approx(penalty)
-
-    def test_popularity_by_hand(self):
-        """0.6 * log2(n + 1) / 5 for 1 and 31 uses, at no known time; 0 for an entry that was never used."""
-        entries = [Entry(str(uses), access_count=uses) for uses in (0, 1, 31)]
-        found = [{"fts": [ScoredId(entry.id, 1.0, at) for at, entry in enumerate(entries, 1)]}]
-        table = join([Query("q")], [NOW], found, {}, lambda *_: entries)
-        assert PRIORS["popularity"](table, {}).values == pytest.approx([0.0, 0.12, 0.6])
+        table = join([Query("q")], [NOW], found, {}, lambda *_: [entry])
+        assert PRIORS[prior](table, {}).values[0] == pytest.approx(value)
 
 
 LETTERS = "acdeginorstu"

@@ -43,9 +43,7 @@ LEFT_OUT = ("testing", "plots.py", "__main__.py", "compiled_loops.py")
 MOST_FILES = 8
 """Files near to a module that a mutant without a switch meets, as a whole."""
 SECONDS = 12.0
-"""Seconds of tests that a mutant meets in one file, the quickest first, of those that come to it; a third of it of
-others, because what a test makes may be looked at by the next; and a file is measured for five times as long.
-"""
+"""Of tests that come to a mutant, in one file; a third of it of others, which may look at what a test makes."""
 PATIENCE = 10.0, 5.0
 """Seconds of CPU, and how many times what the tests take without a change, after which a mutant has hung."""
 STATES = ROOT / "reports" / "campaigns"
@@ -267,7 +265,7 @@ class Meeting(Watching):
         kept, spent = set(), Counter()
         for test in sorted(seconds, key=lambda test: (test not in coming, seconds[test])):
             comes = test in coming
-            if not spent[comes] or spent[comes] + seconds[test] < self.state["patience"] / (1 if comes else 3):
+            if not spent[comes] or spent[comes] + seconds[test] < SECONDS / (1 if comes else 3):
                 kept.add(test)
                 spent[comes] += seconds[test]
         return kept
@@ -278,7 +276,7 @@ class Meeting(Watching):
         for item, following in zip(items, [*items[1:], None], strict=True):
             self.switches.test = item.nodeid
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            if (number is not None and self.failed) or time.process_time() - began > 5 * self.state["patience"]:
+            if (number is not None and self.failed) or time.process_time() - began > 5 * SECONDS:
                 break
         reached = {str(at): sorted(filter(None, names)) for at, names in self.switches.reached.items()}
         return {"seconds": dict(self.seconds), "failed": self.failed, "reached": reached}
@@ -437,12 +435,11 @@ def main():
     parser.add_argument("--goal", type=int, default=200, help="mutants of the sample")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fresh", action="store_true", help="forget what was done before")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of tests, a mutant and a file")
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="these mutants alone")
     chosen = parser.parse_args()
     until = time.monotonic() + 60 * chosen.minutes
     state = begun(chosen.seed, chosen.goal, chosen.fresh)
-    state |= {"patience": chosen.seconds, "only": chosen.only or []}
+    state |= {"only": chosen.only or []}
     for name in PRELOADED.split():
         importlib.import_module(name)
     with tempfile.TemporaryDirectory(prefix="steelyard-mutants-") as made:

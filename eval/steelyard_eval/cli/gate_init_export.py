@@ -132,8 +132,8 @@ def export(configuration: str, *, to: str, out: str | None = None) -> None:
 
     Parameters
     ----------
-    to: echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate, qdrant or
-        pgvector; python for one file of Python.
+    to: echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate, qdrant,
+        lancedb or pgvector; python for one file of Python.
     out: Write the document to this file instead of stdout.
 
     Examples

@@ -15,7 +15,7 @@ from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.stores.base import COSINE
 from steelyard.systems import find_system
 from steelyard_eval.export.base import Export, Loss, Target
-from steelyard_eval.export.engines import ELASTICSEARCH, OPENSEARCH, QDRANT, WEAVIATE
+from steelyard_eval.export.engines import ELASTICSEARCH, LANCEDB, OPENSEARCH, QDRANT, WEAVIATE
 from steelyard_eval.export.memory_systems import MEMORY_SYSTEMS
 from steelyard_eval.export.pgvector import PGVECTOR
 from steelyard_eval.export.python_file import PYTHON
@@ -25,7 +25,7 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         *MEMORY_SYSTEMS,
-        *(OPENSEARCH, ELASTICSEARCH, VESPA, WEAVIATE, QDRANT, PGVECTOR, PYTHON),
+        *(OPENSEARCH, ELASTICSEARCH, VESPA, WEAVIATE, QDRANT, LANCEDB, PGVECTOR, PYTHON),
     )
 }
 

@@ -43,6 +43,7 @@ class Engine:
     k: tuple[int, int] = (0, 0)  # the least and the largest constant of rrf
     depth: tuple[str, int] | None = None  # what it calls the depth that all lists share, and the largest
     priors: bool = False  # whether recency and importance can be added to its scores
+    program: bool = False  # whether it is searched by a program, and not by a document
 
 
 ENGINES = {
@@ -175,12 +176,15 @@ def _depths(lists: Lists, shared: tuple[str, int] | None) -> tuple[dict[str, int
 
 
 def _write(name: str, config: SearchConfig) -> Parts:
-    """The parts of a JSON document, as the template of the engine has them."""
+    """The parts of a JSON document, or a program, as the template of the engine has them."""
     engine = ENGINES[name]
     lists = _read(config, engine)
     depths, deeper = _depths(lists, engine.depth) if engine.depth or engine.priors else ({}, [])
     facts = lists.facts() | {"weight": lists.weight, "priors": lists.priors, "depths": depths}
-    return lambda: STRICT_JSON.decode(render(f"{name}.json.jinja", **facts)), [*lists.notes(engine), *deeper]
+    notes = [*lists.notes(engine), *deeper]
+    if engine.program:
+        return lambda: {"program": render(f"{name}.py.jinja", **facts)}, notes
+    return lambda: STRICT_JSON.decode(render(f"{name}.json.jinja", **facts)), notes
 
 
 @cache
@@ -208,3 +212,7 @@ OPENSEARCH, ELASTICSEARCH, WEAVIATE, QDRANT = (
     Target(name, ENGINES[name].follows, ENGINES[name].says, partial(_write, name))
     for name in ("opensearch", "elasticsearch", "weaviate", "qdrant")
 )
+LANCEDB = Target(
+    *("lancedb", ENGINES["lancedb"].follows, ENGINES["lancedb"].says), partial(_write, "lancedb"), "text",
+    layout="$program",
+)  # fmt: skip

@@ -6,6 +6,7 @@
 import inspect
 import json
 import re
+import runpy
 import subprocess
 import sys
 from dataclasses import replace
@@ -174,6 +175,20 @@ def qdrant(memory):
 
     yield lambda strategy: lambda *asked: found(strategy, *asked)
     client.close()
+
+
+@pytest.fixture
+def lancedb(memory, tmp_path):
+    pytest.importorskip("lancedb", reason="lancedb is not installed")
+    rows = [{"id": one.id, "keywords": content(one), "embedding": vector} for one, vector in memory[0]]
+
+    def of(strategy):
+        (tmp_path / "own.py").write_text(parts(strategy, "lancedb")["program"])
+        own = runpy.run_path(tmp_path / "own.py")
+        table = own["fill"](tmp_path / "db", rows)
+        return lambda query, vector: [id_ for id_, _ in own["search"](table, query.text, vector)]
+
+    return of
 
 
 def filled(query, values):
