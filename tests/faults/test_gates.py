@@ -406,7 +406,7 @@ class TestWhatWaits:
         (tmp_path / "log").write_text(f"{impression('a')}\n{ACT}\n")
         census = read_log(tmp_path / "log", DatasetIndex(**KNOWN), 2e9).census
         assert (census.impressions, census.acts) == (1, 0)
-        assert dict(census.rejected) == {"acts on an impression that is not in the log, or long past": 1}
+        assert dict(census.rejected) == {"acts on a list that is empty, not in the log, or long past": 1}
 
 
 class TestCompressed:

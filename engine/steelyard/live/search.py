@@ -226,8 +226,8 @@ class Searcher:
                 own = {space.model for space in self._sources.spaces()}
                 own |= {model.partition(":")[0] for model in own}  # lsa:FIT is lsa
                 lacked, vault = min(self.config.models - own, default=""), getattr(self.store, "path", "")
-                what = f"of {quote(lacked)}" if lacked else "for these weights"
-                hint = missing_model_hint(lacked, vault, own) or "; add them: steelyard index --weights FILE"
+                what = f"of {quote(lacked)}" if lacked else "for this search"
+                hint = missing_model_hint(lacked, vault, own) or "; add them: steelyard index [--weights FILE]"
                 yield f"the vault has no vectors {what}, so keywords answered alone{hint}"
         elif strategy.signals & EMBEDDING:
             for lacks in self._sources.without_vectors():

@@ -123,8 +123,8 @@ def _beside(decided: Decided, rows: Sequence[Row], decision: Decision) -> Iterat
     """What has to be known of the table, and why what was chosen is not its first row."""
     if any(row.tuned for row in rows):
         yield Message("tuned_rows", {"expected": None if decision.verdict == "keep" else decided.ruling.gain.mean})
-    at = next((at for at, row in enumerate(rows, 1) if row.label == decision.chosen), 1)
-    if at > 1 and decision.verdict != "keep":
+    means = {row.label: row.means[str(decided.choice.metric)].mean for row in rows}
+    if decision.verdict != "keep" and means.get(decision.chosen or "", 1.0) < max(means.values()):
         yield Message(f"place_{decision.verdict}")
     choice, config = decided.choice, decided.choice.current.config
     if choice.only and config and decided.picked:  # what one strategy that was tuned lost

@@ -71,7 +71,8 @@ def _alone(options: dict[str, Handed], *taken: str) -> dict[str, Handed]:
     ctx = click.get_current_context()
     for name in sorted(options.keys() - {*taken}):
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(heading("no_effect", {"option": name.replace("_", "-")}))
+            said = heading("no_effect", {"option": name.replace("_", "-"), "current": name == "current"})
+            raise click.UsageError(said)
     return {name: options[name] for name in taken}
 
 

@@ -180,6 +180,8 @@ def _check_paths(place: Path, baseline: Path, current: Given | None) -> None:
             )
     naming = Naming.of_baseline(baseline)  # it names files of its folder alone
     for asked in read_contenders(current) if current is not None else ():
+        if asked.one.kind in FILES.values() and not Path(asked.written).exists():
+            raise ConfigError(f"--current {quote(asked.written, PATH_WIDTH)}: there is no such file")
         if asked.one.kind in FILES.values() and not naming.holds(asked.written):
             where = quote(str(naming.folder.resolve()), PATH_WIDTH)
             raise ConfigError(

@@ -126,8 +126,8 @@ def search(
             document["embedded"] = result.query.embedded
         if log is not None:
             document["query_id"] = FeedbackLog(log, searcher.config).shown(result, client)
-            again = f"steelyard vault act {log} {document['query_id']} ENTRY_ID"
-            notes.append(f"logged as {document['query_id']}: {again}")
+            again = f": steelyard vault act {log} {document['query_id']} ENTRY_ID" if shown else ""
+            notes.append(f"logged as {document['query_id']}{again}")
         if len(vault) > 1:
             document["tiers"] = [hit.entry.vault for hit in result.hits]  # where each hit can be read
     for line in notes:

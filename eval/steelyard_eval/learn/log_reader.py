@@ -154,7 +154,7 @@ class _ReadingState:
             self._emit_impressions(self.waiting.put(line, number, len(raw)) if waits else [(line, number)])
         elif line.actions:
             if (gone := self.waiting.act(line, len(raw))) is None:
-                self.census.reject("acts on an impression that is not in the log, or long past", number)
+                self.census.reject("acts on a list that is empty, not in the log, or long past", number)
             else:
                 self._emit_impressions(gone)
 

@@ -110,9 +110,9 @@ def judge_log(case: LogCase, purpose: str = "") -> Step:
     asked = [case.queries[at] for at in np.unique(case.learned.cells.queries).tolist()]
     known, left = questions(judged(dataset, dataset.queries)), len(asked) - len(judged(dataset, asked))
     if left:
-        count, enough = min(WANTED, left), known + min(WANTED, left) >= fewest
-        facts: dict[str, Fact] = {"count": count}
-        facts |= {purpose: True} if purpose and enough else {"fewest": fewest, "labelled": known}
+        count = min(WANTED, left)
+        others, facts = fewest - known - count, dict[str, Fact](count=count)
+        facts |= {"others": others, "fewest": fewest} if others > 0 else {purpose: True} if purpose else {}
         options = {"--from-log": True, "--feedback": case.file or None}
         return Step("learn_judge_log", facts, next_steps.words_of("judge", dataset, options=options))
     if known < fewest:

@@ -56,7 +56,7 @@ def means(result: Result, metric: str) -> Figure:
         for label, value in sorted(values, key=lambda pair: (-pair[1].mean, pair[0]))
     ]  # fmt: skip
     mark = next((row.value for row in rows if row.label == baseline), None)
-    return spans(rows, heading("axis_means", {"metric": metric}), mark, baseline)
+    return spans(rows, heading("axis_means", {"metric": metric}), mark, "baseline")
 
 
 def difference(gain: Estimate, label: str, look: str, verdict: str = "") -> Span:

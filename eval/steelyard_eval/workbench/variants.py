@@ -12,6 +12,7 @@ from dataclasses import replace
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut
+from steelyard.retrievers import EMBEDDING
 from steelyard_eval.choose.recommend import Recommendation, recommend
 from steelyard_eval.common.configurations import Setting, split_contenders
 from steelyard_eval.compare.answer import answer
@@ -75,7 +76,8 @@ def with_stages(result: Result) -> Result:
     facts: dict[str, Fact] = {"metric": result.metric, "margin": MARGIN}
     facts |= {name: own or None for name, own in parts.items()}
     if len(parts["idle"]) == 1:
-        facts |= {"idle": None, "idle_one": parts["idle"][0]}
+        change = next(test.gain for row, test in tested if row.label == f"without {parts['idle'][0]}")
+        facts |= {"idle": None, "idle_one": parts["idle"][0], "idle_change": change}
     whole, none = result.row(WHOLE), Latency()
     rows: list[list[Cell]] = []
     for row, _ in tested:
@@ -105,6 +107,8 @@ def compare_models(
     queries, metric = judged(dataset, tuning_queries(dataset)[0]), split_contenders(metrics)[0]
     if len(queries) < 2:
         raise ConfigError(f"{dataset.called}: comparing two models needs labelled queries; label some")
+    if not read_config(strategy).config(Setting(TEN)).effective.signals & EMBEDDING:
+        raise ConfigError(f"{strategy} reads no vectors; name a strategy that does, such as 'rrf(bm25, vector)'")
     sides = [
         recommend(dataset.embedded_by(name), only=strategy, metric=metric, embedder=name, seed=seed, timed=True)
         for name in (old, new)
@@ -124,7 +128,8 @@ def compare_models(
     about = changed(about, model=" and ".join(names))
     result = changed(base, kind="compare", answer=told, provenance=about, rows=rows, decision=None, tables=[])
     values = {name: {metric: side.out_of_fold} for name, side in zip(names, sides, strict=True)}
-    notices = [Message("own_weights", {}), *(one for one in base.notices if one.key != "lsa")]
+    both = [one for side in sides for one in side.result.notices if one.key not in ("lsa", "tuned_rows")]
+    notices = [Message("own_weights", {}), *(one for at, one in enumerate(both) if one not in both[:at])]
     return Answered(changed(result, queries=[], entries={}, notices=notices), values)
 
 

@@ -98,7 +98,7 @@ def test_acts_may_follow_their_impression(tmp_path):
     later = {"schema_version": 1, "timestamp": DAY, "query_id": "e1", "actions": [act("a", "cited")]}
     found = log(tmp_path, [waiting, later, {**later, "query_id": "lost"}])
     assert counted(found)[0, 0, 1] == (1, 1)
-    assert aside(found) == {"acts on an impression that is not in the log, or long past": 1}
+    assert aside(found) == {"acts on a list that is empty, not in the log, or long past": 1}
 
 
 @tabled

@@ -192,5 +192,5 @@ def _labels_to_go(record: Record) -> str:
     if drawn["verdict"]:
         return f"recommend says {drawn['verdict']}"
     if drawn["decides"] == "learn":
-        return "learn says whether they are enough"
+        return "learn says whether these labels are enough"
     return "enough labels for recommend to decide by"
