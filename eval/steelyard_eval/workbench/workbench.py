@@ -290,7 +290,7 @@ class Workbench:
             and write it to `feedback` (default: `feedback.KIND.jsonl` in the data set's folder).
         keep_queries: Also store the texts of queries in the log.
         rule: labels: labels decide, actions refine. adaptive: the rule in Soleri's document.
-        labels: Let labels decide, from 15 labelled queries on. Without labels, nothing ships.
+        labels: Let labels decide, from 15 labelled queries on (60 if you run a fusion). Without, nothing ships.
         """
         from steelyard_eval.learn import learn
 
