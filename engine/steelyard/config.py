@@ -73,8 +73,7 @@ class ContextConfig:
     """Whether recent entries fill the context up to the limit; None for the system's own."""
 
 
-def _changed(settings: RerankConfig | ContextConfig) -> dict[str, Any]:
-    """What differs from the defaults."""
+def _not_default(settings: RerankConfig | ContextConfig) -> dict[str, Any]:
     return {one.name: value for one in fields(settings) if (value := getattr(settings, one.name)) != one.default}
 
 
@@ -214,8 +213,8 @@ class SearchConfig:
             "by_intent": {intent: str(expr) for intent, expr in self.by_intent.items()},
             **({"keywords_only": str(self.keywords_only)} if self.keywords_only else {}),
             **({} if self.rewrite else {"rewrite": False}),
-            **({"rerank": rerank} if (rerank := _changed(self.rerank)) else {}),
-            **({"context": context} if (context := _changed(self.context)) else {}),
+            **({"rerank": rerank} if (rerank := _not_default(self.rerank)) else {}),
+            **({"context": context} if (context := _not_default(self.context)) else {}),
             "provenance": dict(self.provenance),
         }
 

@@ -125,11 +125,6 @@ def written(parts):
     return "".join(parts[at] * parts[at + 1] + parts[at + 2] for at in range(0, len(parts), 3))
 
 
-def shown(parts, query):
-    part = snippet(written(parts), query)
-    return part.text, [list(own) for own in part.highlights]
-
-
 def refused(check):
     """The function, with a word for its refusal."""
 
@@ -145,8 +140,9 @@ def refused(check):
 @pytest.mark.parametrize("row", Table.rows(TABLE["calls"]))
 def test_a_function_of_the_table_answers_as_it_says(row, tmp_path):
     if row["function"] == "snippet":
-        text, marked = row["is"]
-        assert shown(*row["of"]) == (written(text), marked)
+        (parts, query), (text, marked) = row["of"], row["is"]
+        part = snippet(written(parts), query)
+        assert (part.text, [list(own) for own in part.highlights]) == (written(text), marked)
         return
     functions = {"intent": intent, "is_entity": is_entity, "timeline_of": timeline_of}
     functions |= {"directory_of": directory_of, "accepted": lambda text: accepted(text, "ab")}

@@ -254,7 +254,6 @@ LIMIT = "STEELYARD_LARGEST_FILE_MB"
 LEAST_UNPACKED, MOST_UNPACKED = 64 * 2**20, 200
 """A compressed file may unpack to this many bytes, or to this many times its size."""
 READ_BYTES = 2**20
-"""Bytes that are read at once."""
 
 
 class UnpackError(OSError):

@@ -199,7 +199,7 @@ class Layered(WeightedTerms):
         floor = None if self.cut == STEP else floor
         if self.lift:
             own, floor = [_lifted(*pair, up, floor) for pair, up in zip(own, self.lift, strict=True)], None
-        column, present = own[-1] if self.then == "last" else _best(own)
+        column, present = own[-1] if self.then == "last" else _greatest(own)
         everything = present & (step == LAST)[table.query] & within
         why = f"{self.then} layer alone"
         alone = Branch(everything, (_zeros(column, present),), (1.0,), why, floor=floor)
@@ -321,8 +321,7 @@ def _lifted(column: Column, present: Bools, up: float, floor: Floats | None) -> 
     return replace(column, values=column.values + up, formula=f"{column.formula} + {number_text(up)}"), reaches
 
 
-def _best(pairs: ListColumns) -> tuple[Column, Bools]:
-    """The greatest of each row's own layers."""
+def _greatest(pairs: ListColumns) -> tuple[Column, Bools]:
     parts = tuple(replace(c, values=np.where(present, c.values, np.nan)) for c, present in pairs)
     present = np.any([rows for _, rows in pairs], axis=0)
     values: Floats = np.fmax.reduce([part.values for part in parts])

@@ -45,7 +45,6 @@ class Available:
     tiers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The lists that may answer alone, each with those that answer where it finds too little."""
     layers: tuple[str, ...] = ()
-    """The layers of vectors."""
     facts: tuple[str, ...] = ()
     factors: tuple[str, ...] = ()
     """Signals that are derived from facts, as expressions write them: to be added, and to multiply a score."""
@@ -90,7 +89,6 @@ class Expr(Node):
     common: ClassVar[bool] = False
     """Whether most systems fuse in this way, so that tuning lays out more settings and weights for it."""
     weighted: ClassVar[bool] = True
-    """Whether its terms have weights."""
 
     @classmethod
     def initial_strategies(cls, there: Available) -> dict[str, list[str]]:

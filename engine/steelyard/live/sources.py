@@ -157,7 +157,7 @@ class RetrieverPool:
         if kind.separate_scope is not None and not self.store.count(kind.separate_scope):
             return []
         try:
-            scoped, retriever = self._scoped(name, query), self._retriever(name)
+            scoped, retriever = self._in_its_scope(name, query), self._retriever(name)
             if kind.after:
                 starts = (self._stands_in(other, other in lists) for other in self.config.before(name))
                 before = {other: lists[other] for other in starts if other in lists}
@@ -190,7 +190,7 @@ class RetrieverPool:
         for name in names:
             retriever = self._retriever(name)
             if hasattr(retriever, "ends") and RETRIEVER_KINDS[name].separate_scope is None:
-                scoped = self._scoped(name, query)
+                scoped = self._in_its_scope(name, query)
                 find, key = partial(retriever.ends, scoped), self._key(name, scoped) if keep else None
                 ends[name] = self.store.cache.get("ends", key, find, most=LISTS_KEPT) if keep else find()
         return ends
@@ -248,8 +248,7 @@ class RetrieverPool:
         """Return the scope of the entries whose words TF-IDF counts for a query."""
         return self._limited(self.reading.corpus) & self._valid(query, self.reading.valid_words)
 
-    def _scoped(self, name: str, query: Query) -> Query:
-        """The query in the scope that a retriever searches."""
+    def _in_its_scope(self, name: str, query: Query) -> Query:
         inside = RETRIEVER_KINDS[name].separate_scope
         if inside is None:
             hidden = self.reading.hidden.get(name, EVERYTHING)

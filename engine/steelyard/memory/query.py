@@ -27,7 +27,6 @@ Value = str | float
 SUPERSEDED = "superseded"
 """A pseudo-field: whether another entry replaces the entry."""
 FILTERABLE = frozenset(READERS.keys() | {SUPERSEDED}) - {"id"}
-"""The fields that a filter may name."""
 _ORDER = {"from": operator.ge, "after": operator.gt, "before": operator.lt, "until": operator.le}
 RANGES = tuple(_ORDER)
 """Tests of order: at least, more than, less than, at most."""
@@ -79,7 +78,7 @@ class Filters:
     @classmethod
     def of(cls, mapping: Mapping[str, object]) -> "Filters":
         """Read the JSON form, which the module describes; ConfigError says of every field what it cannot be."""
-        rules = collect_errors(*(partial(_rules, name, asked) for name, asked in mapping.items()))
+        rules = collect_errors(*(partial(_rules_of_field, name, asked) for name, asked in mapping.items()))
         return cls.all_of(*((rule,) for of_field in rules for rule in of_field))
 
     @classmethod
@@ -129,7 +128,6 @@ class Filters:
 
 
 EVERYTHING = Filters()
-"""The scope of all entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +164,7 @@ def visible_to(scopes: Mapping[str, tuple[str, ...]]) -> Visible:
     return Visible((clause or (Rule("vault", "any"),),))
 
 
-def _rules(name: str, asked: object) -> list[Rule]:
-    """The tests of one field as rules."""
+def _rules_of_field(name: str, asked: object) -> list[Rule]:
     if name not in FILTERABLE:
         raise ConfigError(f"unknown filter field {quote(name)}{nearest(name, FILTERABLE)}")
     if not isinstance(asked, Mapping):

@@ -37,7 +37,6 @@ def fts_quote(term: str) -> str:
 
 
 TEMPLATE_FIELDS = TEXT_FIELDS | {"tags", "tag"}
-"""The fields that a template may name."""
 
 
 def template_fields(template: str) -> tuple[str, ...]:

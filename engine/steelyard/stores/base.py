@@ -197,7 +197,7 @@ class RevisionCache:
         with self._changing:
             if now == self._newest:
                 self._held[kind][key] = _Held(now, value, renew is not None)
-                _shorten(self._held[kind], most)
+                _drop_first(self._held[kind], most)
         return value
 
     def many(
@@ -211,7 +211,7 @@ class RevisionCache:
             found.update(new)
             with self._changing:
                 known.update(new)
-                _shorten(known, most)
+                _drop_first(known, most)
         return found
 
     def holds(self, kind: str, key: Hashable) -> bool:
@@ -227,8 +227,7 @@ class RevisionCache:
                         del values[key]
 
 
-def _shorten(values: dict[Any, Any], most: int) -> None:
-    """Let the first ones go."""
+def _drop_first(values: dict[Any, Any], most: int) -> None:
     for key in list(islice(values, max(0, len(values) - most))):
         del values[key]
 

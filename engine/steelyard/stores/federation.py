@@ -102,7 +102,7 @@ class Federation(ReadableStore):
         keys = self._keys(ids)
         by_key = {
             copy_key(entry.id, name): _copy(entry, name)
-            for name, tier_ids in _by_tier(keys.values()).items()
+            for name, tier_ids in _ids_by_tier(keys.values()).items()
             for entry in self._by_name[name].get(tier_ids, fields)
         }
         return [by_key[keys[id_]] for id_ in ids if keys.get(id_) in by_key]
@@ -123,7 +123,7 @@ class Federation(ReadableStore):
                 yield entry.id, entry.uri, bool(entry.l0 or entry.l1)
 
     def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
-        by_tier = _by_tier(ids).items()
+        by_tier = _ids_by_tier(ids).items()
         return {copy_key(id_, name) for name, part in by_tier for id_ in self._by_name[name].within(part, filters)}
 
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
@@ -227,7 +227,7 @@ class Federation(ReadableStore):
         keys = {i: copy_key(plain_id(i), first) for i in ids} if self.rule.first_vectors else self._keys(ids)
         by_key = {
             copy_key(id_, name): vector
-            for name, tier_ids in _by_tier(keys.values()).items()
+            for name, tier_ids in _ids_by_tier(keys.values()).items()
             for id_, vector in self._by_name[name].vectors_of(space, tier_ids).items()
         }
         return {id_: by_key[key] for id_, key in keys.items() if key in by_key}
@@ -291,8 +291,7 @@ def _copy(entry: Entry, tier: str) -> Entry:
     return replace(entry, id=copy_key(entry.id, tier))
 
 
-def _by_tier(keys: Iterable[str]) -> dict[str, list[str]]:
-    """Ids by the tier their keys name."""
+def _ids_by_tier(keys: Iterable[str]) -> dict[str, list[str]]:
     by_tier = defaultdict[str, list[str]](list)
     for key in keys:
         id_, _, tier = key.partition(TIER_MARK)

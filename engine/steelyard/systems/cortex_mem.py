@@ -61,8 +61,7 @@ _QUESTION_WORDS = frozenset(TABLES["shipped"]["question_words"])
 _CJK = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]{2,4}")
 
 
-def _first(profile: str, text: str) -> str:
-    """The first intent of a profile whose rule fits."""
+def _first_that_fits(profile: str, text: str) -> str:
     rules: dict[str, str] = TABLES[profile]["rules"]
     return next((intent for intent, rule in rules.items() if re.search(rule, text)), GENERAL)
 
@@ -73,12 +72,12 @@ def intent_of(text: str) -> Intent:
     >>> [intent_of(q).name for q in ("When did we deploy?", "Look for tokens", "last week's notes", "user's key")]
     ['factual', 'search', 'temporal', 'general']
     """
-    return Intent(_first("documented", text.lower().strip()))
+    return Intent(_first_that_fits("documented", text.lower().strip()))
 
 
 def intent_shipped(text: str) -> str:
     """The intent of the real program."""
-    return _first("shipped", text.lower())
+    return _first_that_fits("shipped", text.lower())
 
 
 def is_entity(text: str) -> bool:
@@ -105,7 +104,7 @@ def intent_newest(text: str) -> Intent:
     >>> [intent_newest(q).name for q in ("What is the time?", "Who is Ada", "sort lists", "deploy steps")]
     ['temporal', 'entity_lookup', 'search', 'factual']
     """
-    return Intent(_first("newest", text.lower()))
+    return Intent(_first_that_fits("newest", text.lower()))
 
 
 def rewritten_newest(text: str) -> str:

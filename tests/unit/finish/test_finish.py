@@ -91,8 +91,7 @@ def sizes(queries, stage):
     """How long each list is after the stage, where everything found is ranked by its own score."""
     table = listed(*queries)
     columns = np.array([column for name, column in table.columns.items() if name != "memory"])
-    ranking = finish(table, np.fmax.reduce(columns), [stage])
-    return np.diff(ranking.offsets).tolist()
+    return np.diff(finish(table, np.fmax.reduce(columns), [stage]).offsets).tolist()
 
 
 @tabled

@@ -60,8 +60,7 @@ def test_of_a_wrong_value_80_characters_are_shown_and_of_damage_200(tmp_path):
     (tmp_path / "w.json").write_text(json.dumps({**config, "limit": "x" * 900}))
     with pytest.raises(ConfigError) as caught:
         SearchConfig.load(tmp_path / "w.json")
-    told = str(caught.value)
-    assert f"'limit' = '{'x' * 76}...: it is" in told
+    assert f"'limit' = '{'x' * 76}...: it is" in str(caught.value)
     assert f"('{'r' * 196}...)" in str(guard.damaged("v", "r" * 900))  # quote, 196, three dots
 
 

@@ -184,7 +184,7 @@ def test_changes_are_read_and_not_the_whole_space(pair, monkeypatch):
     fast.put_vectors(SPACE, [f"e{at}" for at in range(50)], np.eye(50, dtype=np.float32) + 1)
     probe = np.eye(50, dtype=np.float32)[7]
     assert fast.nearest(SPACE, probe, EVERYTHING, 1, True)[0].id == "e7"
-    monkeypatch.setattr(fast, "_read", lambda *_: pytest.fail("read anew"))
+    monkeypatch.setattr(fast, "_all_vectors", lambda *_: pytest.fail("read anew"))
     plain.put_vectors(SPACE, ["e3"], 5 * probe[None])
     plain.delete(["e7"])
     assert [hit.id for hit in fast.nearest(SPACE, probe, EVERYTHING, 2, True)] == ["e3", "e0"]
@@ -222,7 +222,7 @@ def test_above_the_budget_sqlite_vec_searches(tmp_path, monkeypatch):
     monkeypatch.setenv(MEMORY, "0")
     with vault_with(Entry("a"), path=tmp_path / "vault") as vault:
         vault.put_vectors(SPACE, ["a"], np.array([[1, 0]], np.float32))
-        monkeypatch.setattr(vault, "_read", lambda *_: pytest.fail("loaded"))
+        monkeypatch.setattr(vault, "_all_vectors", lambda *_: pytest.fail("loaded"))
         asked = (SPACE, np.array([1, 0], np.float32), EVERYTHING, 9, True)
         assert [len(vault.nearest(*asked)) for _ in range(3)] == [1] * 3
         monkeypatch.setenv(MEMORY, "much")

@@ -109,8 +109,7 @@ class TestDepth:
 
 class TestJoin:
     def test_a_list_without_results_is_a_column_all_the_same(self):
-        table = listed(fts="a", vector="")
-        assert np.isnan(table.columns["vector"]).all()
+        assert np.isnan(listed(fts="a", vector="").columns["vector"]).all()
 
     @pytest.mark.parametrize("names", [("fts",), ("fts", "vector"), ("fts", "vector", "graph")])
     def test_rows_stand_in_the_order_of_ids_however_lists_rank_them(self, names):

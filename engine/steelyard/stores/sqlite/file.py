@@ -27,7 +27,6 @@ from steelyard.stores.base import RevisionCache, Space
 from steelyard.stores.sqlite import guard, schema
 
 IDS_KEPT = 2**20
-"""Ids that are kept of rows."""
 _numbers = itertools.count(1)
 
 
@@ -217,7 +216,6 @@ class VaultFile:
                 self._db.run(how)
 
     def uncommitted(self) -> bool:
-        """See Readable.uncommitted."""
         return self._db.txn_state("main") == apsw.SQLITE_TXN_WRITE
 
     # Reading
@@ -285,8 +283,7 @@ class VaultFile:
 
         return self.cache.get("rows in scope", filters, read)
 
-    def _named(self, rowids: Indices) -> list[str]:
-        """The ids of entries."""
+    def _ids_of(self, rowids: Indices) -> list[str]:
 
         def read(unknown: list[int]) -> dict[int, str]:
             sql = "SELECT e.rowid, e.id FROM json_each(?) j JOIN entries e ON e.rowid = j.value"

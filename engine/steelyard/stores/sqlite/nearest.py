@@ -174,7 +174,7 @@ class NearestSearch(VaultFile):
         key = table, dim, kind
         if not self.cache.holds("vectors", key) and self._bytes(table, dim) > budget():
             return None
-        read, renew = partial(self._read, table, dim, kind), partial(self._updated, table)
+        read, renew = partial(self._all_vectors, table, dim, kind), partial(self._updated, table)
         matrix = self.cache.get("vectors", key, read, renew=renew)
         return matrix if matrix.base.sound and matrix.tail.sound else None
 
@@ -185,8 +185,7 @@ class NearestSearch(VaultFile):
     def _bytes(self, table: str, dim: int) -> int:
         return self._kind.size(dim) * int(self._one(f"SELECT count(*) FROM {table}_rowids"))
 
-    def _read(self, table: str, dim: int, kind: type[VectorSegment]) -> Matrix:
-        """All vectors of a space."""
+    def _all_vectors(self, table: str, dim: int, kind: type[VectorSegment]) -> Matrix:
         used = self._db.run(f"SELECT validity FROM {table}_chunks")
         count = sum(int.from_bytes(bits, "little").bit_count() for (bits,) in used)
         whole = kind.gathered(self._chunks(table, dim), count, dim)
@@ -210,7 +209,7 @@ class NearestSearch(VaultFile):
         """The matrix with what changed since a revision; read anew where that is much."""
         changed, dim = self._changed(since), known.base.dim
         if len(changed) + len(known.tail) > max(CHANGES, CHANGES_SHARE * len(known.base)):
-            return self._read(table, dim, type(known.base))
+            return self._all_vectors(table, dim, type(known.base))
         sql = f"SELECT v.rowid, v.embedding FROM json_each(?) j JOIN {table} v ON v.rowid = j.value"
         rows = self._db.run(sql, (json.dumps(changed.tolist()),))
         vectors = np.frombuffer(b"".join(blob for _, blob in rows), dtype=np.float32).reshape(len(rows), dim)
@@ -261,7 +260,7 @@ class NearestSearch(VaultFile):
             return None
         distances = self._distances(asked, rowids, vectors)
         inside = np.isin(rowids, self._inside(filters)).tolist() if late else [True] * len(rowids)
-        measured = zip(self._named(rowids), distances, inside, strict=True)
+        measured = zip(self._ids_of(rowids), distances, inside, strict=True)
         return sorted(measured, key=itemgetter(1, 0))[: asked.depth]
 
     def _distances(self, asked: VectorSearch, rowids: Indices, vectors: Vectors | None) -> list[float]:

@@ -62,7 +62,7 @@ class _Index:
             return np.asarray(np.isin(rowids, self.vault._inside(asked)) & whole)
 
         segments, scope = [self.base, Postings.of(self.changed.values())], None if whole.all() else whole
-        return ScopedPostings(segments, scope, lambda texts: self.vault._named(rowids[texts]), within)
+        return ScopedPostings(segments, scope, lambda texts: self.vault._ids_of(rowids[texts]), within)
 
 
 class WordTables(VaultFile):
