@@ -132,6 +132,7 @@ def vectors_of(model: str) -> str | None:
 def share_of_vector(config: SearchConfig, *, scaled: Container[str] = SCALED) -> float | None:
     """The share of vector's weight in a sum of bm25 and vector that was brought to one scale; else None.
 
+    >>> from steelyard import find_system, parse_strategy
     >>> config = find_system("plain").config(10)
     >>> share_of_vector(config.with_strategy(parse_strategy("weighted_sum(3*vector, 1*bm25, normalize=max)")))
     0.75

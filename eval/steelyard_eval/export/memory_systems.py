@@ -24,14 +24,14 @@ from steelyard_eval.export import base
 from steelyard_eval.export.base import Fusion, Loss, Parts, Target
 from steelyard_eval.export.strategy_changes import changes
 
+SOURCES = STRICT_JSON.decode(resources.files(__package__).joinpath("patches.json").read_text("utf-8"))
 PATCHED = "no configuration of it has these: apply the patch to its source, git apply --unidiff-zero"
 
 
 def patched(target: str, values: Mapping[str, float]) -> dict[str, str]:
     """The patches of a target, by name: each sets the lines of constants to these values."""
     patches: dict[str, str] = {}
-    sources = STRICT_JSON.decode(resources.files(__package__).joinpath("patches.json").read_text("utf-8"))
-    for name, source in sources[target].items():
+    for name, source in SOURCES[target].items():
         patch = [f"# {source['of']}", f"--- a/{source['path']}", f"+++ b/{source['path']}"]
         for number, line, old, key in source["lines"]:
             if values[key] != float(old):
@@ -223,9 +223,10 @@ def _why_not(expr: Expr, config: SearchConfig) -> str:
             str(expr), ""
         )
         return f"{expr} is none of its signals{hint}"
-    links = [one.retrievers.get("graph") for one in (config, find_system("soleri:newest").config())]
-    if expr.name == "graph" and links[0] != links[1]:
-        return "graph: its links lead on as those of soleri:newest do, and no other way"
+    if expr.name == "graph":
+        own, newest = (one.retrievers.get("graph") for one in (config, find_system("soleri:newest").config()))
+        if own != newest:
+            return "graph: its links lead on as those of soleri:newest do, and no other way"
     late = expr.option("since") == "access"
     return f"{expr}: its decay runs from the last update, not from the last access" if late else ""
 
