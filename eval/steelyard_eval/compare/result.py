@@ -6,7 +6,7 @@ those of the texts in a list, which an agent's context has to hold.
 
 import math
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -176,8 +176,9 @@ def script_of(text: str) -> str:
     """
     if text.isascii():
         return "latin" if any(map(str.isalpha, text)) else ""
-    names = [unicodedata.name(word[0], "").partition(" ")[0].lower() for word in split(text) if word[0].isalpha()]
-    return max(names, key=names.count, default="")
+    names = (unicodedata.name(word[0], "").partition(" ")[0].lower() for word in split(text) if word[0].isalpha())
+    counts = Counter(names)
+    return max(counts, key=counts.__getitem__, default="")
 
 
 def scripts(dataset: Dataset, queries: Sequence[Query]) -> list[str | None]:
