@@ -118,7 +118,7 @@ class SearchHits(Tabular):
         return as_frame(rows, columns=None if rows else ["rank", "score", "id", "title"])
 
     def __repr__(self) -> str:
-        return visible(f"FoundHits({len(self.hits)} for {self.text!r} by {self.contender.label})")
+        return visible(f"SearchHits({len(self.hits)} for {self.text!r} by {self.contender.label})")
 
     def plot(self) -> Figure:
         """Plot what each signal adds to the score of each hit."""

@@ -49,9 +49,7 @@ class Target:
     intents: bool = False  # whether it has strategies by intent of its own
     layout: str = "$profile"  # what a text is made of, with $part for each part
     comment: str = "#"  # what a line of notes in a text begins with
-    complete: bool = (
-        False  # whether it does all that a search does: finish stages, too, whatever compared the vectors
-    )
+    complete: bool = False  # whether it does all that a search does, finish stages and other similarities, too
 
 
 @dataclass(frozen=True)

@@ -208,11 +208,10 @@ def render(template: str, **facts: object) -> str:
     return _templates().get_template(template).render(facts)
 
 
-OPENSEARCH, ELASTICSEARCH, WEAVIATE, QDRANT = (
-    Target(name, ENGINES[name].follows, ENGINES[name].says, partial(_write, name))
-    for name in ("opensearch", "elasticsearch", "weaviate", "qdrant")
+OPENSEARCH, ELASTICSEARCH, WEAVIATE, QDRANT, LANCEDB = (
+    Target(
+        name, one.follows, one.says, partial(_write, name), "text" if one.program else "json", layout="$program"
+    )
+    for name in ("opensearch", "elasticsearch", "weaviate", "qdrant", "lancedb")
+    for one in [ENGINES[name]]
 )
-LANCEDB = Target(
-    *("lancedb", ENGINES["lancedb"].follows, ENGINES["lancedb"].says), partial(_write, "lancedb"), "text",
-    layout="$program",
-)  # fmt: skip

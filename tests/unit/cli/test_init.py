@@ -101,6 +101,8 @@ class TestInit:
         before = contents(folder)
         with pytest.raises(sy.ConfigError, match=r"'\.\./w\.json' is outside"):
             start(folder=".", current="../w.json")
+        with pytest.raises(sy.ConfigError, match=r"no such file"):
+            start(folder=".", current="w.json")
         assert contents(folder) == before
 
     def test_it_says_what_labels_are_and_asks_where_nobody_did(self, folder):

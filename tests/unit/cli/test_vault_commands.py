@@ -33,6 +33,14 @@ def fruit(**more):
     return [{"id": f"m{at}", "title": text, "text": text, **more} for at, text in enumerate(WORDS)]
 
 
+def test_a_model_whose_vectors_are_of_other_texts_is_not_called_missing(tmp_path):
+    for name in ("moltnet", "soleri"):
+        find_system(name).config(10, "lsa").save(tmp_path / f"{name}.json")
+    done("index", STARTER, tmp_path / "v.db", "--weights", tmp_path / "soleri.json")
+    told = done("search", tmp_path / "v.db", "rotate keys", "--weights", tmp_path / "moltnet.json").stderr
+    assert "no vectors" in told and "'lsa'" not in told
+
+
 def test_a_hit_fits_its_lines_and_names_the_signals_that_add_to_it(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     found = Hit(1, 2.5, Entry("a1", "t" * 99, "text " * 99), {"bm25": 2.5, "fts": 0.0})

@@ -47,8 +47,9 @@ def test_each_model_is_measured_under_weights_of_its_own_that_were_chosen_withou
         tuned = sy.load(own, embedder=name).recommend(only="rrf(bm25, vector)")
         assert np.array_equal(values["nDCG@10"], tuned.out_of_fold)
     assert list(found) == ["lsa", "minilm"]
-    with pytest.raises(sy.ConfigError):
-        bench.compare_models(old="lsa", new="lsa")
+    for strategy, new in (("rrf(bm25, vector)", "lsa"), ("bm25", "recorded:minilm")):  # one model, and no vectors
+        with pytest.raises(sy.ConfigError):
+            bench.compare_models(strategy, old="lsa", new=new)
     many = done("compare", own, "bm25", "fts", "--embedder", "lsa", "--embedder", "none", code=2)
     assert "at most one" in many.stderr
 
