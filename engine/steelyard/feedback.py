@@ -85,6 +85,8 @@ class FeedbackLog:
             asked["filter"] = narrowed
         progress = result.progress
         layers = {"layers": progress.counts()} if progress is not None and progress.answered[0] else {}
+        if result.degraded:
+            asked["degraded"] = True
         stamp = {"schema_version": SCHEMA_VERSION, "timestamp": format_time(self._clock())}
         by = {"client_id": client[:LONGEST_TEXT]} if client else {}
         append(self.path, [{**stamp, **by, **asked, "policy": self.policy, "hits": hits, **layers}])

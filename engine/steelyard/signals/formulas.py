@@ -207,7 +207,7 @@ SINCE: dict[str, list[str]] = TABLES["recency_since"]
     reads="dates",
 )
 def recency(table: SignalTable, half_life: Duration, since: str, curve: str) -> SignalValues:
-    """Score ``exp(-ln 2 * age / half_life)``, or ``1 / (1 + age / half_life)`` of the curve hyperbolic, in 0..1.
+    """Score ``exp(-ln 2 * age / half_life)``; with curve=hyperbolic ``1 / (1 + age / half_life)``; in 0..1.
 
     Age is counted from the last update or access, else from creation, as `since` says; with ``never``, and without
     a date or with one after the clock, an entry counts as new: 1.0. Sources: Soleri's document, temporal decay;

@@ -170,23 +170,25 @@ class ChosenAnswer(Answered):
     def save_weights(self, path: str | Path) -> list[Path]:
         """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written.
 
-        What an earlier run left beside it is removed, or it would be taken for what this one says; `path` itself
-        stays as it was under try. What is replaced or removed is copied first, and that is logged.
+        What an earlier run left beside it is removed, or it would be taken for what this one says, but not by
+        `learn`, which may follow `recommend`; `path` itself stays as it was under try. What is replaced or removed
+        is copied first, and that is logged.
         """
-        return write_and_log(_planned_files(path, self.config, self.attempt))
+        return write_and_log(self._planned_files(Path(path)))
 
     def saved(self, path: str | Path, dataset: Dataset) -> tuple[Self, list[str]]:
         """The same answer about these files, which are written; a line each on what is in it.
 
         `dataset` is the one whose kept runs have what earlier runs wrote there.
         """
-        target, files = Path(path), _planned_files(path, self.config, self.attempt)
+        target = Path(path)
+        files = self._planned_files(target)
         before = write_weights(files, dataset)
         content = "file_chosen" if self.verdict == "ship" else "file_today"
         other = "file_attempt" if self.verdict == "try" else "file_allowed"
         keys = {one: other if one == try_path(target) else content for one, config in files.items() if config}
-        if target not in files and target.is_file():
-            keys[target] = "file_unchanged"
+        beside = (target, current_path(target), try_path(target))
+        keys |= dict.fromkeys((one for one in beside if one not in files and one.is_file()), "file_unchanged")
         assumed = None if dataset.system else self.result.provenance.baseline
         today: dict[str, Fact] = {"assumed": assumed if assumed == UNNAMED else None}
         today |= {"known": today["assumed"] is None}
@@ -210,15 +212,14 @@ class ChosenAnswer(Answered):
         answer = structs.replace(self.result.answer, steps=steps)
         return replace(self, result=structs.replace(self.result, answer=answer)), lines + before
 
+    def _planned_files(self, target: Path) -> "Files":
+        suggested = {current_path(target): self.attempt and self.config, try_path(target): self.attempt}
+        files = suggested if self.attempt or self.result.kind != "learn" else {}
+        return files if self.attempt or self.config is None else {**files, target: self.config}
+
 
 Files = Mapping[Path, SearchConfig | None]  # what each file is to hold; None for one that is to be removed
 _log = logging.getLogger(__name__)
-
-
-def _planned_files(path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None) -> Files:
-    target = Path(path)
-    pair = {current_path(target): None if attempt is None else config, try_path(target): attempt}
-    return pair | ({target: config} if attempt is None and config is not None else {})
 
 
 def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:

@@ -93,8 +93,8 @@ class Choice:
 
     def effective_n(self, candidate: int) -> float:
         """How many labelled queries the labels and the second measurement are worth together, by a variance."""
-        alone, both = self.scored_with(None).of_metric, self.scored.of_metric
-        return float(len(self.queries) * (alone.deviation[candidate] / both.deviation[candidate]) ** 2)
+        alone, both = (of.of_metric.deviation[candidate] for of in (self.scored_with(None), self.scored))
+        return float(len(self.queries) * max(1.0, alone / both if both else 1.0) ** 2)
 
     def differences(self, candidate: int) -> Floats:
         """float64[Q]: the metric of a candidate less that of what is used today, by replay."""

@@ -54,7 +54,10 @@ def search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Itera
     """Notes on an intent without a strategy, and on a list that is longer than its limit."""
     config = searcher.config
     progress = result.progress
-    if result.emptied:
+    filters = result.query.filters
+    if filters and not result.hits and not searcher.store.count(filters):
+        yield f"nothing found: no entry passes the filter: {filters}"
+    elif result.emptied:
         yield f"nothing found: {result.emptied}"
     elif progress is not None and progress.answered[0] and progress.step[0] == LAST:
         yield "no abstract reaches any step of the ladder, so all details were searched"

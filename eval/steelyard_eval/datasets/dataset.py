@@ -19,14 +19,11 @@ from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.labels import RANDOM_SAMPLES, JudgedPool
 from steelyard_eval.datasets.manifest import Manifest
 
-Matrix = NDArray[np.float16]
-"""float16[rows, dimension], memory-mapped."""
+Matrix = NDArray[np.float16]  # float16[rows, dimension], memory-mapped
 INTENTS = CLASSIFIED, GIVEN = "classified", "given"
 """Where the intents of queries are from: each system classifies them, as in live search, or the set gives them."""
-UNNAMED = "bm25"
-"""What is taken to rank a data set today, where nothing names it."""
-MIN_PAIRS = 80
-"""Judged pairs of a query and an entry from which on they count (docs/evidence/few-labels.md)."""
+UNNAMED = "bm25"  # what is taken to rank a data set today, where nothing names it
+MIN_PAIRS = 80  # judged pairs of a query and an entry from which on they count (docs/evidence/few-labels.md)
 LOGGED = "log"
 """The split of labelled queries that feedback is simulated for; they take no part in comparing or choosing."""
 
@@ -114,7 +111,7 @@ class Dataset(Manifest):
             kinds = f"; {answered} with an answer, {none} without" if none else ""
             return f"{visible(self.called)}: {self.sizes}{kinds}; no faults"
         judge = "data.judge()" if self.in_memory else self._judge
-        todo = f"label {counted(self.pairs, 'pair')} of query and entry; from then on they count: {judge}"
+        todo = f"label {counted(self.pairs, 'pair')} of query and entry; fewer do not change the answer: {judge}"
         todo = todo if self.queries else self._without_queries
         lack = "no faults, but without labels nothing can be measured"
         return f"{visible(self.called)}: {self.sizes}; {lack}; {todo}"

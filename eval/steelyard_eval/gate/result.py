@@ -140,14 +140,15 @@ def _tables(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[stru
     queries, by_label = len(gate.queries), {one.now.label: one for one in compared}
     caught = {label: one.power for label, one in by_label.items()}
     asleep = [label for label, power in caught.items() if power.low]
+    failed = any(one.verdict == "fail" for one in compared)
     trust: dict[str, structs.Fact] = {
         "of": queries,
         "drop": gate.budget,
-        "least": min(power.detection_rate for power in caught.values()),
+        "least": None if failed else min(power.detection_rate for power in caught.values()),
         "false_alarms": max(power.false_alarms for power in caught.values()),
         "several": len(compared) > 1,
-        "asleep": len(asleep) == len(compared),
-        "asleep_of": asleep if 0 < len(asleep) < len(compared) else None,
+        "asleep": not failed and len(asleep) == len(compared),
+        "asleep_of": asleep if not failed and 0 < len(asleep) < len(compared) else None,
     }
     changes = [one.gain(one.baseline.values).shown(-1.0) for one in compared]
     moved_rows: list[list[structs.Cell]] = [

@@ -109,15 +109,15 @@ def judge_log(case: LogCase, purpose: str = "") -> Step:
     dataset, fewest = case.space.dataset, fewest_labels(case.config)
     asked = [case.queries[at] for at in np.unique(case.learned.cells.queries).tolist()]
     known, left = questions(judged(dataset, dataset.queries)), len(asked) - len(judged(dataset, asked))
+    if known >= fewest:
+        return Step("learn_by_labels", {"labelled": known, "adaptive": not purpose, "unused": bool(purpose)})
     if left:
         count = min(WANTED, left)
         others, facts = fewest - known - count, dict[str, Fact](count=count)
         facts |= {"others": others, "fewest": fewest} if others > 0 else {purpose: True} if purpose else {}
         options = {"--from-log": True, "--feedback": case.file or None}
         return Step("learn_judge_log", facts, next_steps.words_of("judge", dataset, options=options))
-    if known < fewest:
-        return next_steps.label_more_step(dataset, fewest - known, "decide")[0]
-    return Step("learn_by_labels", {"labelled": known})
+    return next_steps.label_more_step(dataset, fewest - known, "decide")[0]
 
 
 def _tried(case: LogCase) -> list[Step]:
@@ -203,6 +203,7 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
         "last": days[1],
     }
     facts |= {"lines": census.lines, "disordered": census.disordered, "simulated": census.simulated}
+    facts["degraded"] = census.degraded or None
     if census.simulated:
         yield Message("learn_simulated")
     yield Message("learn_log", {**_seen(case), **facts})

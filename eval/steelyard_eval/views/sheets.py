@@ -78,10 +78,11 @@ def ranked(result: Result) -> list[Row]:
 def leading(result: Result) -> list[Row]:
     """Of a decision the choice, today's, the best other, plain bm25 and vectors; of a comparison the best.
 
-    The baseline and the choice are among them, wherever they stand.
+    The baseline, the choice and a simpler one that a sentence names are among them, wherever they stand.
     """
     rows = ranked(result)
     kept = {result.provenance.baseline, result.choice.label if result.choice else ""}
+    kept |= {str(said.facts["label"]) for said in result.answer.because if said.key == "simpler"}
     others = [row.label for row in rows if row.label not in kept]
     kept |= {*others[:1], *ALWAYS_SHOWN} if result.decision else {*others[:MAX_SHORT_ROWS]}
     return [row for row in rows if row.label in kept]

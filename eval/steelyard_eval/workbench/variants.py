@@ -15,16 +15,16 @@ from steelyard.finish import Cut
 from steelyard.retrievers import EMBEDDING
 from steelyard_eval.choose.recommend import Recommendation, recommend
 from steelyard_eval.common.configurations import Setting, split_contenders
-from steelyard_eval.compare.answer import answer
+from steelyard_eval.compare.answer import JUDGED, answer
 from steelyard_eval.compare.compare import compare
 from steelyard_eval.compare.contenders import Given, read_config
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import judged, unit_numbers
-from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.measures.metrics import known_mean, parse_measures
 from steelyard_eval.measures.paired import MARGIN, mean_interval, paired
 from steelyard_eval.recording.next_steps import words_of
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Answer, Cell, Decision, Fact, Latency, Message, Result, Row, Table
+from steelyard_eval.result.structs import Answer, Cell, Decision, Fact, Latency, Message, Result, Row, Step, Table
 from steelyard_eval.result.structs import replace as changed
 from steelyard_eval.views.frames import Answered
 
@@ -33,6 +33,8 @@ TEN = 10
 COLUMNS = ["stage", "replaced", "ms_saved", "calls_saved"]
 OF_WHOLE = frozenset({"apart", "buried", "shared_recipe"})
 """Notices and tables that would say of each part what `compare` says of the whole search."""
+OF_ONE_MODEL = frozenset({"lsa", "tuned_rows", "unjudged"})
+"""Notices on one of two models, which say nothing of both."""
 KINDS = {"same": "idle", "better": "idle", "worse": "needed", "open": "open"}
 
 
@@ -121,6 +123,15 @@ def compare_models(
     made = [_row(side, name, metric, units) for side, name in zip(sides, names, strict=True)]
     rows = [made[0], changed(made[1], against=test)]
     told = answer(rows, names[0], metric, dataset, {}, {}, queries=len(queries), model=names[1])
+    shares = [known_mean(side.values[_shown(side).label][str(JUDGED)]) for side in sides]
+    steps = [
+        Step(
+            "label_model", {"model": name}, words_of("judge", dataset, str(strategy), options={"--embedder": kind})
+        )
+        for name, kind, share in zip(names, (old, new), shares, strict=True)
+        if told.key == "open" and share < 1 and not dataset.complete
+    ]
+    told = changed(told, steps=steps or told.steps, formula="")
     base = sides[0].result
     words = words_of("compare", dataset, str(strategy), options={"--embedder": old})
     words += ["--embedder", new] if words else []
@@ -128,15 +139,26 @@ def compare_models(
     about = changed(about, model=" and ".join(names))
     result = changed(base, kind="compare", answer=told, provenance=about, rows=rows, decision=None, tables=[])
     values = {name: {metric: side.out_of_fold} for name, side in zip(names, sides, strict=True)}
-    both = [one for side in sides for one in side.result.notices if one.key not in ("lsa", "tuned_rows")]
+    both = [one for side in sides for one in side.result.notices if one.key not in OF_ONE_MODEL]
     notices = [Message("own_weights", {}), *(one for at, one in enumerate(both) if one not in both[:at])]
+    if min(shares) < 1:
+        notices.insert(
+            1,
+            Message(
+                "unjudged_models",
+                {"shares": [f"{share:.0%} under {name}" for name, share in zip(names, shares, strict=True)]},
+            ),
+        )
     return Answered(changed(result, queries=[], entries={}, notices=notices), values)
 
 
-def _row(side: Recommendation, name: str, metric: str, units: list[int]) -> Row:
-    """The strategy as it is tuned on all queries, with its value out of fold."""
-    rows = {row.label: row for row in side.result.rows}
+def _shown(side: Recommendation) -> Row:
+    """The row of the strategy as it is tuned on all queries."""
     decision = side.result.decision or Decision("keep")
-    shown = rows[decision.chosen or side.result.provenance.baseline]
+    return side.result.row(decision.chosen or side.result.provenance.baseline)
+
+
+def _row(side: Recommendation, name: str, metric: str, units: list[int]) -> Row:
+    """The same with its value out of fold."""
     means = {metric: mean_interval(side.out_of_fold, units).shown(0.0)}
-    return changed(shown, label=name, means=means, against=None, gain=None, tuned=False)
+    return changed(_shown(side), label=name, means=means, against=None, gain=None, tuned=False)

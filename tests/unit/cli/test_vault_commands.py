@@ -37,8 +37,17 @@ def test_a_model_whose_vectors_are_of_other_texts_is_not_called_missing(tmp_path
     for name in ("moltnet", "soleri"):
         find_system(name).config(10, "lsa").save(tmp_path / f"{name}.json")
     done("index", STARTER, tmp_path / "v.db", "--weights", tmp_path / "soleri.json")
-    told = done("search", tmp_path / "v.db", "rotate keys", "--weights", tmp_path / "moltnet.json").stderr
-    assert "no vectors" in told and "'lsa'" not in told
+    log, weights = tmp_path / "log.jsonl", tmp_path / "moltnet.json"
+    ran = done("search", tmp_path / "v.db", "rotate keys", "--weights", weights, "--log", log, "--json")
+    assert "no vectors" in ran.stderr and "'lsa'" not in ran.stderr
+    assert json.loads(ran.stdout)["degraded"]  # and the log says it, whatever moved the list
+    assert json.loads(log.read_text().splitlines()[-1])["degraded"]
+
+
+def test_a_filter_that_no_entry_passes_is_named(tmp_path):
+    done("index", STARTER, tmp_path / "v.db", "--embedder", "none")
+    found = document("search", tmp_path / "v.db", "rotate keys", "--filter", "kind=fix", "--system", "bm25")
+    assert (found["hits"], "kind is 'fix'" in found["notes"][0], found["degraded"]) == ([], True, False)
 
 
 def test_a_hit_fits_its_lines_and_names_the_signals_that_add_to_it(monkeypatch):

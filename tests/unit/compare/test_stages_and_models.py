@@ -42,7 +42,10 @@ def test_a_part_that_changes_nothing_may_go_and_one_that_finds_all_may_not(bench
 
 
 def test_each_model_is_measured_under_weights_of_its_own_that_were_chosen_without_the_query(bench, own):
-    found = bench.compare_models("rrf(bm25, vector)", old="lsa", new="recorded:minilm").values
+    compared = bench.compare_models("rrf(bm25, vector)", old="lsa", new="recorded:minilm")
+    (told,) = (one for one in compared.result.notices if one.key == "unjudged_models")
+    assert told.facts["shares"][1].endswith("% under minilm")
+    found = compared.values
     for values, name in zip(found.values(), ("lsa", "recorded:minilm"), strict=True):
         tuned = sy.load(own, embedder=name).recommend(only="rrf(bm25, vector)")
         assert np.array_equal(values["nDCG@10"], tuned.out_of_fold)

@@ -14,8 +14,7 @@ from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import FeedbackGains
 
 QUERIES, CANDIDATES = 240, 25
-LEANING = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
-"""Weights that are nearly the best."""
+LEANING = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"  # weights that are nearly the best
 
 
 @cache

@@ -97,7 +97,11 @@ def tally(tmp_path, actions):
 
 
 def test_acts_without_lists_change_nothing_and_say_why(tmp_path, data):
-    result = data.learn(tally(tmp_path, TALLY), "soleri", labels=False).result
+    learned = data.learn(tally(tmp_path, TALLY), "soleri", labels=False)
+    (tmp_path / "w.try.json").write_text("{}")
+    assert learned.save_weights(tmp_path / "w.json") == [tmp_path / "w.json"]
+    assert (tmp_path / "w.try.json").read_text() == "{}"  # what recommend found stays
+    result = learned.result
     assert (result.decision.verdict, result.answer.key) == ("keep", "learn_no_lists")
     assert result.answer.facts["acts"] == 33
 

@@ -27,8 +27,7 @@ BLOCKS = re.findall(r"^`((?:engine|eval)/[\w/]+\.py)`:\n\n```(python|diff)\n(.*?
 """What the page shows of files: path, python (the whole file) or diff (a change of it), text."""
 FILES = {path: text for path, kind, text in BLOCKS if kind == "python"}
 CHANGES = {path: text for path, kind, text in BLOCKS if kind == "diff"}
-SAMPLES = beside(__file__, "toys.json")
-"""A data set, strategies of weights files, and the commands that are run."""
+SAMPLES = beside(__file__, "toys.json")  # A data set, strategies of weights files, and the commands that are run
 COMMANDS = SAMPLES["commands"]
 
 
@@ -183,7 +182,8 @@ def test_each_part_does_its_own(run):
     both lists (1 + 3), e2 second (1 / log2(3) of that).
     """
     assert (run["imported"][1]["kind"], run["imported"][1]["counts"]) == ("lines", {"entries": 2})
-    assert run["diary"][1]["hits"] == [{"id": "e4", "day": "2026-03-31", "text": "Sessions are opaque."}]
+    own = {"id": "e4", "day": "2026-03-31", "text": "Sessions are opaque."}
+    assert run["diary"][1]["hits"] == [own | {"title": "Login", "score": 1.0}]
     assert run["both words"][1]["hits"] == []
     revised, discounted = (
         {hit["id"]: hit["score"] for hit in run[name][1]["hits"]} for name in ("revised", "discounted")

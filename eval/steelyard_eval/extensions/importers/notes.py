@@ -164,7 +164,11 @@ def entry_of(note: Note, names: Names) -> Record:
     folder, project = str(PurePosixPath(note.name).parent) if "/" in note.name else "", front.get("project")
     if not isinstance(project, str):
         kept, project = kept | {"project"}, ""
-    labels = {name: front[name] for name in ("category", "domain", "severity") if isinstance(front.get(name), str)}
+    labels = {
+        name: front[name]
+        for name in ("category", "domain", "kind", "severity")
+        if isinstance(front.get(name), str)
+    }
     weight = front.get("importance")
     if isinstance(weight, int | float) and not isinstance(weight, bool) and 1 <= weight <= 10:
         labels["importance"] = weight

@@ -45,7 +45,7 @@ def test_front_matter_that_is_no_yaml_is_kept_as_text_and_counted(vault, header,
 @tabled
 def test_labels_of_front_matter_are_fields_that_filters_read(vault, header, fields, kept):
     (entry,) = vault({"note.md": f"---\n{header}\n---\n{BODY}"})[0].values()
-    assert (entry.category, entry.domain, entry.severity, entry.importance) == tuple(fields)
+    assert (entry.category, entry.domain, entry.kind, entry.severity, entry.importance) == tuple(fields)
     assert entry.extra.get("front_matter", {}) == kept
 
 
