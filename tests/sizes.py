@@ -22,12 +22,9 @@ LIMITS = {
 """Part -> lines at most."""
 ROOTS = {"engine/steelyard/": "engine", "eval/steelyard_eval/": "eval", "tests/": "tests"}
 APART = ("extensions", "testing")
-LONGEST = {"engine": 425, "eval": 300}
-"""Lines of a module but the facade."""
-FOLDER = 3_013
-"""Lines of a folder of the workbench but its extensions."""
-PINNED, WORDS = 200, 4
-"""Texts of so many words in what tests assert or match, at most: wording has one snapshot."""
+LONGEST = {"engine": 425, "eval": 300}  # lines of a module but the facade
+FOLDER = 3_013  # lines of a folder of the workbench but its extensions
+PINNED, WORDS = 200, 4  # Texts of so many words in what tests assert or match, at most: wording has one snapshot
 FACADE = "eval/steelyard_eval/workbench/workbench.py"
 
 

@@ -28,8 +28,7 @@ from steelyard_eval.candidates.families import PRESETS
 from steelyard_eval.workbench import load
 
 CURRENTS = (*PRESETS, *FUSIONS)
-SIZES = (15, 25, 40, 100, 200)
-"""Labelled queries."""
+SIZES = (15, 25, 40, 100, 200)  # labelled queries
 PARTS = ("odds", "few", "ceiling", "all")
 MEANING = {
     "ceiling_more": "a model may be worth a project",

@@ -32,8 +32,7 @@ from steelyard_eval.recording.workspace import Workspace
 
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 METRIC = Measure("nDCG", 10)
-EVERY = 10**9
-"""No bound on the weights that are laid out."""
+EVERY = 10**9  # no bound on the weights that are laid out
 CASES = {
     "ws": ("plain", "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"),
     "ws50": ("plain", "weighted_sum(0.5*bm25, 0.5*vector, normalize=max)"),

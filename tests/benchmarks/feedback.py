@@ -36,15 +36,13 @@ SETS = ("cosqa", "scifact", "locomo", "beam-128k", "cranfield")
 CHOSEN_ON = frozenset({"cosqa", "scifact"})
 """Collections that settings of the learner may be chosen on; the others confirm."""
 POLICIES = ("usual", "keywords", "likeness", "rrf")
-SHARES = {"usual": 0.3, "keywords": 0.9, "likeness": 0.1}
-"""Of bm25 in the weighted sum that is in use."""
+SHARES = {"usual": 0.3, "keywords": 0.9, "likeness": 0.1}  # of bm25 in the weighted sum that is in use
 SESSIONS = (300, 1_000, 10_000)
 LABELS = (15, 30, 60)
 DRAWS = 2
 CLIENTS = 40
 SEEDS = 2
-MOST = 600
-"""Queries of a collection that are used."""
+MOST = 600  # queries of a collection that are used
 WORTH, HARM = 0.02, 0.001
 """Labels of all logged queries gain at least so much: where there is something to recover. A loss that counts."""
 SETTINGS = (

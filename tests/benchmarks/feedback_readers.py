@@ -156,5 +156,4 @@ FOLLOWERS = {
 READERS = HONEST | FOLLOWERS
 CHOOSE = frozenset([*list(HONEST)[::2], *list(FOLLOWERS)[::2]])
 """Readers that settings of the learner may be chosen on, every second one; the others confirm."""
-ROBOT = ("opens_all", "word_robot")
-"""Of whose searches one client, no person, makes 30%."""
+ROBOT = ("opens_all", "word_robot")  # of whose searches one client, no person, makes 30%

@@ -30,8 +30,7 @@ from steelyard_eval.common.process import day
 from steelyard_eval.datasets import load
 
 NAMES = (*CHOSEN, *CONFIRMED)
-LEARNED = tuple(name for name in NAMES if not name.startswith("locomo"))
-"""The others are CC BY-NC."""
+LEARNED = tuple(name for name in NAMES if not name.startswith("locomo"))  # the others are CC BY-NC
 CLASSES = {"recorded": "minilm", "lsa": "lsa", "wordllama": "wordllama"}
 
 

@@ -25,14 +25,11 @@ from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.workspace import Workspace
 
 CLIENTS = 40
-DAYS = 90
-"""Before the data set's clock, over which sessions are spread by default."""
-UNDATED = 1_600_000_000.0
-"""The clock of a data set without dates: 2020-09-13."""
+DAYS = 90  # before the data set's clock, over which sessions are spread by default
+UNDATED = 1_600_000_000.0  # the clock of a data set without dates: 2020-09-13
 MIXED = {True: (("accepted", 0.5), ("cited", 0.3), ("opened", 0.2)), False: (("opened", 0.8), ("accepted", 0.2))}
 """Kinds of acts on relevant entries and on others, where kinds are mixed."""
-DISMISSED = 0.1
-"""How often an examined entry that is not relevant is dismissed, where kinds are mixed."""
+DISMISSED = 0.1  # how often an examined entry that is not relevant is dismissed, where kinds are mixed
 
 
 @dataclass(frozen=True)

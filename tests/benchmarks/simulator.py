@@ -19,10 +19,8 @@ from steelyard_eval.candidates.grid import Block
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
 
-SHARE = 0.1
-"""Of the sessions, in which another list is mixed in."""
-COLUMNS = 600
-"""Weights that are laid out where more than two move."""
+SHARE = 0.1  # of the sessions, in which another list is mixed in
+COLUMNS = 600  # weights that are laid out where more than two move
 POSITIONS = np.arange(1, PLACES + 1)
 
 

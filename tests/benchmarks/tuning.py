@@ -17,8 +17,7 @@ ranx = peer("ranx")
 
 (MEASURE,) = parse_measures(["nDCG@10"])
 PAIR = ("bm25", "vector")
-FASTER = 4.0
-"""How many times faster than our own grid the sweep is to be."""
+FASTER = 4.0  # how many times faster than our own grid the sweep is to be
 
 
 def races(quick, rounds):

@@ -23,8 +23,7 @@ from steelyard_eval.datasets import load
 
 FOLDER = Path(__file__).resolve().parents[2] / "qrels" / "workshop"
 FIELDS = ("title", "text", "why", "impact", "details", "context", "l0", "l1")
-COPY = 0.3
-"""Entries that share this part of their 5-word shingles are near-duplicates."""
+COPY = 0.3  # entries that share this part of their 5-word shingles are near-duplicates
 
 DEFAULT = "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
 SYSTEMS = [

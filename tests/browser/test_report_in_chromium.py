@@ -23,8 +23,7 @@ DATA = Path(os.environ.get("STEELYARD_DATA") or "/nowhere")
 pytestmark = pytest.mark.usefixtures("opened_once")
 PLANTED = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 SIZES = [(1280, "dark"), (390, "light")]
-SCREEN = 844
-"""Pixels: the height of a phone that is 390 wide."""
+SCREEN = 844  # pixels: the height of a phone that is 390 wide
 MEASURES = Path(__file__).with_name("measures.js").read_text("utf-8")
 
 

@@ -15,8 +15,7 @@ from steelyard.stores.base import plain
 from steelyard.stores.federation import Federation, Tier
 
 CHECKS = int(os.environ.get("STEELYARD_ISOLATION_CHECKS", "50"))
-SEARCHES = 25
-"""Searches in one world."""
+SEARCHES = 25  # searches in one world
 VECTORS_ESCAPE = {key: {"vector", "graph"} for key in ("soleri:shipped", "soleri:newest")}
 VECTORS_ESCAPE |= {f"cortex_mem:{profile}": {"l0", "l1", "l2", "unindexed"} for profile in ("shipped", "newest")}
 """Systems and their retrievers that know neither filters nor windows, as recorded of the real programs."""

@@ -17,10 +17,8 @@ import traceback
 from pathlib import Path
 
 STATES = Path(__file__).resolve().parents[2] / "reports" / "campaigns"
-KEPT = 20
-"""Faults whose text is kept."""
-SAVED = 10.0
-"""Seconds of work that a broken off run may lose."""
+KEPT = 20  # faults whose text is kept
+SAVED = 10.0  # seconds of work that a broken off run may lose
 
 
 def options(description, goal):

@@ -29,8 +29,7 @@ import states
 from states import right
 
 ROOT = Path(__file__).resolve().parents[2]
-KILLS = 6
-"""Kills in a piece of work."""
+KILLS = 6  # kills in a piece of work
 TABLE = "everything.md"
 SETTLED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SOURCE_DATE_EPOCH": "1780000000"}
 """A child is forked from a process of one thread; the date is in the weights file."""

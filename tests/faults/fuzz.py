@@ -71,10 +71,8 @@ from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import RankedBy, open_searcher, read_entries
 from steelyard_eval.views.report import write
 
-COUNT = 60
-"""Inputs in one piece of work."""
-PART = b"\n--PART--\n"
-"""Between the files of one input of a folder target."""
+COUNT = 60  # inputs in one piece of work
+PART = b"\n--PART--\n"  # between the files of one input of a folder target
 STRICT = "/* was strict */"
 BESIDE_VAULTS = ("", "-wal", "-shm", "-journal")
 
@@ -500,8 +498,7 @@ DATA = json.loads(Path(__file__).parents[1].joinpath("data", "fuzz.json").read_t
 STORES = Path(os.environ.get("STEELYARD_STORES") or Path(__file__).parents[3] / "shared" / "stores")
 PACKED = ("corpus.jsonl", "queries.jsonl")
 LOGS = ("log.jsonl", "log.jsonl.gz", "log.json")
-SPOKEN = "what-nobody-else-may-read"
-"""A word of everything that agents did, which no log of ours may hold."""
+SPOKEN = "what-nobody-else-may-read"  # A word of everything that agents did, which no log of ours may hold
 ASKED: tuple[Callable[[], object], ...] = (
     lambda: ApiEmbedder(API, attempts=1, sleep=lambda _: None).embed(["one", "two"]),
     lambda: ApiReranker(replace(API, provider="voyage"), attempts=1).score("q", [Document("a", "b")] * 2),

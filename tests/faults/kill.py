@@ -180,10 +180,8 @@ def _ptrace(request, child, address, data):
     return _libc.ptrace(*numbers, *pointers)
 
 
-SERVER = "serve"
-"""Killed while a client asks; see served.py."""
-FILES = ("record", "tune", "report")
-"""Commands that write drafts and rename them."""
+SERVER = "serve"  # killed while a client asks; see served.py
+FILES = ("record", "tune", "report")  # commands that write drafts and rename them
 
 
 def settle():

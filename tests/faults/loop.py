@@ -22,8 +22,7 @@ from steelyard_eval.vaults import index_dataset, vault_embedder
 
 STARTER = Path(__file__).resolve().parents[2] / "qrels" / "starter"
 SEARCHES = 500
-MOST_GROWN = 48
-"""MB over what was held after the first piece: the allocator's own to and fro is a few."""
+MOST_GROWN = 48  # MB over what was held after the first piece: the allocator's own to and fro is a few
 
 
 class World:

@@ -31,8 +31,7 @@ from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
 
-ROUNDS, CHANGES = 4, 12
-"""After each round of changes the answers are compared."""
+ROUNDS, CHANGES = 4, 12  # after each round of changes the answers are compared
 
 NAMES = sorted(SYSTEMS)
 TEXTS = (*worlds.WORDS, "heron newt", "heron -newt", '"heron reed"', "nothing")

@@ -12,10 +12,8 @@ from pathlib import Path
 
 ASKED = "how do we rotate keys"
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "killed", "version": "1"}}
-MOST = 12
-"""Searches that are answered before a kill, each with an act."""
-LATEST = 0.02
-"""Seconds after a request within which the kill falls."""
+MOST = 12  # searches that are answered before a kill, each with an act
+LATEST = 0.02  # seconds after a request within which the kill falls
 
 
 def forked(vault, log):

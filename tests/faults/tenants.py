@@ -24,10 +24,8 @@ from steelyard.extensions.cortex_client.client import CortexMem, SearchOptions
 from steelyard.extensions.cortex_client.uris import check_uri, vault_of
 from steelyard.systems.cortex_mem import DIMENSIONS, DOCUMENTED
 
-CHECKS = 500
-"""Of a piece of work, so that 210 pieces are just over 100,000."""
-BY_COMMAND = 50
-"""Each so many pieces, one goes through the command line."""
+CHECKS = 500  # of a piece of work, so that 210 pieces are just over 100,000
+BY_COMMAND = 50  # each so many pieces, one goes through the command line
 NAMES = ("acme", "acme-1", "acme_1", "a", "acme-acme", "0", "umbrella")
 """Tenants whose names begin, end or hold each other's."""
 HOSTILE = (*"ab01-_./\\A\0 ~%:*?'\"\n\u00e4\u2024", "..", "cortex-mem-", ".db", "acme", "../")

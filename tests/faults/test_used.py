@@ -12,10 +12,8 @@ from steelyard_eval.datasets import load
 from steelyard_eval.extensions.endpoints.answer_form import FormError, Mentioned, ids_of
 from steelyard_eval.extensions.usage.gather import gather
 
-DEEP = '{"content": [' * 400 + '{"content": "x"}' + "]}" * 400
-"""In place of "@deep"."""
-ODD = sets.ATTACKS["used"]
-"""Program, a line of it, and how many searches it holds."""
+DEEP = '{"content": [' * 400 + '{"content": "x"}' + "]}" * 400  # in place of "@deep"
+ODD = sets.ATTACKS["used"]  # program, a line of it, and how many searches it holds
 
 
 @pytest.fixture

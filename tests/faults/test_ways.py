@@ -11,8 +11,7 @@ import pytest
 from tests.unit.shared import ROOT, beside
 
 PACKAGES = (ROOT / "engine" / "steelyard", ROOT / "eval" / "steelyard_eval")
-KNOWN = beside(__file__)
-"""What leads in, kind by kind: dotted names, and methods of anything."""
+KNOWN = beside(__file__)  # what leads in, kind by kind: dotted names, and methods of anything
 KINDS = dict.fromkeys(KNOWN["no readers"])
 """What base.files has beside readers: every other name of it counts, and so does the module as a whole."""
 KINDS |= {name: kind for kind, names in KNOWN["names"].items() for name in names}

@@ -19,11 +19,9 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 
-LARGE = ("scifact", "beam-128k", "cosqa")
-"""What takes long to index, and is tried at night."""
+LARGE = ("scifact", "beam-128k", "cosqa")  # what takes long to index, and is tried at night
 SETS = ("locomo", "cranfield", "cacm", *(pytest.param(name, marks=pytest.mark.nightly) for name in LARGE))
-MOST = 200
-"""Queries of a large collection; of so many one in a hundred is several."""
+MOST = 200  # queries of a large collection; of so many one in a hundred is several
 CHECKED = ("nDCG@10", "R@10", "RR@10", "AP@10", "P@5", "Success@5")
 
 

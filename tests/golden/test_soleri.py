@@ -64,8 +64,7 @@ X = {"title": "x", "text": "x", "context": "x", "tags": ("x",)}
 OWN = ({"title": "heron"}, {"id": "heron"}, {"text": "heron"}, {"tags": ("heron",)}, {"context": "heron"})
 ONE_FIELD_EACH = [Entry(**{"id": f"i{at}", **X, **own}) for at, own in enumerate(OWN + ({},) * 20, 1)]
 """The word once in each field, in entries of five words."""
-BM25 = "bm25(t, 5.0, 10.0, 3.0, 1.0, 2.0)"
-"""The document's weights in the order of its columns."""
+BM25 = "bm25(t, 5.0, 10.0, 3.0, 1.0, 2.0)"  # the document's weights in the order of its columns
 
 
 def by_sqlite(entries, score, expression):

@@ -40,8 +40,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {"steelyard": ROOT / "engine" / "steelyard", "steelyard_eval": ROOT / "eval" / "steelyard_eval"}
 LEFT_OUT = ("testing", "plots.py", "__main__.py", "compiled_loops.py")
 """Contract tests, figures, the way in, and what numba compiles for minutes."""
-MOST_FILES = 8
-"""Files near to a module that a mutant without a switch meets, as a whole."""
+MOST_FILES = 8  # files near to a module that a mutant without a switch meets, as a whole
 SECONDS = 12.0
 """Of tests that come to a mutant, in one file; a third of it of others, which may look at what a test makes."""
 PATIENCE = 10.0, 5.0

@@ -85,8 +85,7 @@ class Fixture:
         )
 
 
-RULE = Rule("rule", 16, counted(16, letters))
-"""The embedder of the recording."""
+RULE = Rule("rule", 16, counted(16, letters))  # the embedder of the recording
 SPACE = space_of(RULE, "text", SHIPPED.reading.recipe)
 
 

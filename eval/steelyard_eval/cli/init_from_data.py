@@ -34,8 +34,7 @@ from steelyard_eval.recording.provenance import tuned_on_dataset
 from steelyard_eval.recording.workspace import embedder_of
 
 WEIGHTS = Path("search-weights.json")
-_PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
-"""Paths that mean nothing else in a workflow."""
+_PLAIN = re.compile(r"[\w./ -]+", re.ASCII)  # paths that mean nothing else in a workflow
 
 
 @dataclass(frozen=True)

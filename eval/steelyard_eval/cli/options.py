@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from steelyard_eval.views.frames import Answered
     from steelyard_eval.workbench.workbench import Workbench
 
-Handed: TypeAlias = Any
-"""Options that a command hands on, by their names, to the function that does its work."""
+Handed: TypeAlias = Any  # options that a command hands on, by their names, to the function that does its work
 EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "wordllama", "api")
 """The embedders of data sets, as `datasets.manifest` has them, which would be loaded for every command."""
 

@@ -22,15 +22,13 @@ from steelyard.base.files import open_regular
 from steelyard_eval.common.process import cloned
 from steelyard_eval.recording.next_steps import shell_word
 
-GITLAB = ".gitlab-ci.yml"
-"""What GitLab runs; the names of files that it includes end so, too."""
+GITLAB = ".gitlab-ci.yml"  # what GitLab runs; the names of files that it includes end so, too
 EXTRAS = {"minilm-int8": "[onnx]", "minilm": "[minilm]", "wordllama": "[wordllama]", "api": "[api]"}
 _SAFE = r"[\w.~/:@%+-]+"
 _ORIGIN = re.compile(
     rf"git\+https://{_SAFE}@[0-9a-f]{{40}}|https://{_SAFE}\.(?:whl|tar\.gz|zip)#sha256=[0-9a-f]{{64}}", re.ASCII
 )
-_PATH = re.compile(r"[\w./-]+", re.ASCII)
-"""Paths that mean nothing else to a shell."""
+_PATH = re.compile(r"[\w./-]+", re.ASCII)  # paths that mean nothing else to a shell
 RULE = (
     "write git+https://HOST/REPOSITORY@COMMIT with all 40 digits, https://HOST/FILE.whl#sha256=HASH, "
     "or a wheel or a folder in this repository"

@@ -17,11 +17,9 @@ import click
 from steelyard.base.errors import visible
 from steelyard_eval.common.formatting import columns_of, start_of
 
-WIDTH = 100
-"""The width of text that goes to a file or a pipe; tables are not folded there."""
+WIDTH = 100  # the width of text that goes to a file or a pipe; tables are not folded there
 NARROWEST = 40
-FOLDED = 26
-"""The width of a signed value with its interval, to which columns of text may be folded."""
+FOLDED = 26  # the width of a signed value with its interval, to which columns of text may be folded
 MAX_NAMES_PERCENT = 40
 GAP = 2
 STEP_INDENT = 4

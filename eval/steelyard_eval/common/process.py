@@ -21,8 +21,7 @@ try:
 except ImportError:  # Windows: nothing is bounded
     resource = None  # type: ignore[assignment]  # there is no such module on Windows
 
-MIN_MEMORY_BYTES = 512 * 2**20
-"""Bytes; the program itself takes about 250 MB."""
+MIN_MEMORY_BYTES = 512 * 2**20  # bytes; the program itself takes about 250 MB
 SIZE = re.compile(r"([0-9]{1,9})([MG])i?B?", re.IGNORECASE | re.ASCII)
 
 

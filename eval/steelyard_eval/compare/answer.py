@@ -33,10 +33,8 @@ MIN_QUERIES_TO_COMPARE = 25
 MAX_USEFUL_MDE = 0.1
 MISLEADING_JUDGED_DIFFERENCE = 0.05
 JUDGED = Measure("Judged", 10)
-Values = Mapping[str, Floats]
-"""Label -> float64[Q] of one metric."""
-Words = Mapping[str, str | None]
-"""How a command names each contender; None for one that is known in Python alone."""
+Values = Mapping[str, Floats]  # label -> float64[Q] of one metric
+Words = Mapping[str, str | None]  # how a command names each contender; None for one that is known in Python alone
 
 
 def answer(

@@ -135,8 +135,7 @@ def read_beir(reader: FolderReader) -> DatasetParts:
     return DatasetParts(manifest, entries, queries, qrels.grades, notices if shared else [])
 
 
-FOLDER = "judgments"
-"""Where judgments are kept, in the folder of the data set."""
+FOLDER = "judgments"  # where judgments are kept, in the folder of the data set
 
 
 CORPORA = ("corpus.jsonl", "corpus.jsonl.gz")

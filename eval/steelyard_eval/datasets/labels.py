@@ -26,10 +26,8 @@ SAMPLINGS = {
     "unknown": "origin unknown",
 }
 Sampled = Annotated[str, Meta(pattern=rf"\A({'|'.join(SAMPLINGS)})\Z")]
-RANDOM_SAMPLES = frozenset({"all", "random", "log"})
-"""Under these the labelled queries stand for the others."""
-UNKNOWN_SAMPLES = frozenset({"", "unknown"})
-"""Under these they may: only traces in the labels speak against it."""
+RANDOM_SAMPLES = frozenset({"all", "random", "log"})  # under these the labelled queries stand for the others
+UNKNOWN_SAMPLES = frozenset({"", "unknown"})  # under these they may: only traces in the labels speak against it
 COMPLETE = "complete"
 _LACKING = {
     "sampled": f"how the labelled queries were drawn (sampled: {', '.join([*SAMPLINGS][:-1])})",

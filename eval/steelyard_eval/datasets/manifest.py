@@ -26,8 +26,7 @@ from steelyard_eval.datasets.file_reader import FolderReader, meant
 from steelyard_eval.datasets.labels import Batch, JudgedPool, read_labels
 
 FILE = "dataset.json"
-DIGITS = 12
-"""Digits of a SHA-256 that messages show."""
+DIGITS = 12  # digits of a SHA-256 that messages show
 
 
 @dataclass(frozen=True, eq=False)  # two data sets are never one

@@ -41,11 +41,9 @@ PLACES = 10
 MIN_QUESTION_WORDS = 4
 MAX_QUESTION_WORDS = 25
 MIN_ENTRIES_PER_KIND = 5
-BROKEN = 0.25
-"""The share that is not found from which on a kind is named, if chance has it once in `RARE` sets."""
+BROKEN = 0.25  # the share that is not found from which on a kind is named, if chance has it once in `RARE` sets
 RARE = 100
-DRAWS, FIRST = 200, 5
-"""Shuffles, and rounds of exchanges before the first of them; between two there is one."""
+DRAWS, FIRST = 200, 5  # shuffles, and rounds of exchanges before the first of them; between two there is one
 ALPHA = 0.05
 FIELDS = ("title", "text", "context", "why", "impact", "details", "l0", "l1")
 PLACED = ("beginning", "middle", "end")

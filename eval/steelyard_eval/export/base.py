@@ -26,8 +26,7 @@ from steelyard_eval.export.strategy_changes import analysis_notes
 
 Documents = dict[str, Any] | Callable[[], dict[str, Any]]
 """The parts of a document by name, or what writes them: most exports are only asked whether there is one."""
-Parts = tuple[Documents, list[str]]
-"""The parts of a document, and its notes."""
+Parts = tuple[Documents, list[str]]  # the parts of a document, and its notes
 
 
 class Loss(Exception):  # noqa: N818 -- it names what is lost; users see the ConfigError made of it

@@ -26,8 +26,7 @@ from steelyard_eval.export.base import DATES, Fusion, Loss, Parts, Target
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-ANY_SIZE = 384
-"""What stands for a length of vectors that is not known, which a note tells."""
+ANY_SIZE = 384  # what stands for a length of vectors that is not known, which a note tells
 
 
 @dataclass(frozen=True)

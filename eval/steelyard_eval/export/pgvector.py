@@ -24,8 +24,7 @@ from steelyard_eval.result.sentences import ANALYZERS
 ENGINE = ENGINES["pgvector"]
 SQL = STRICT_JSON.decode(resources.files(__package__).joinpath("pgvector.json").read_text("utf-8"))
 LETTERS = "ABCD"
-UNDERFLOW = -700
-"""PostgreSQL refuses a number that is too small for a double: exponents of e go no further."""
+UNDERFLOW = -700  # PostgreSQL refuses a number that is too small for a double: exponents of e go no further
 TYPES = {"query text": "text", "query vector": "vector", "time of the search": "timestamptz"}
 
 

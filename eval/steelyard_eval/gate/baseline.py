@@ -21,8 +21,7 @@ from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.gate.rule import Values
 
 SCHEMA_VERSION = 1
-SEAL = "seal"
-"""The key whose value is the hash of everything else in the file."""
+SEAL = "seal"  # the key whose value is the hash of everything else in the file
 MAX_FAULT_CHARS = 200
 Value = Annotated[float, Meta(ge=0, le=1.000001)]
 Three = tuple[Value, Value, Value]

@@ -24,8 +24,7 @@ from steelyard_eval.recording.provenance import TOOL
 from steelyard_eval.result.sentences import say
 from steelyard_eval.views.frames import Gating
 
-DIGITS = 9
-"""Of the scores that are kept, to compare them on another platform; their bits are in the hash."""
+DIGITS = 9  # of the scores that are kept, to compare them on another platform; their bits are in the hash
 
 
 def check(gate: setup.Gate, contenders: GivenMany | None = None) -> Gating:

@@ -40,20 +40,15 @@ from steelyard_eval.measures.spread import MIN_STANDARD_ERROR, spread
 from steelyard_eval.result.structs import Fact, Finding
 
 ALPHA = 0.05
-AGREES = 0.1
-"""Of the test on nDCG@10 beside that on A: what loses only in the depth is not blocked."""
-ALPHA_ALONE = 0.02
-"""Of the test on nDCG@10, for changes that gain in the depth what they lose in front."""
-SMALL = 0.01
-"""A smaller drop of nDCG@10 is not blocked by the test."""
-BUDGET = 0.04
-"""The drop of nDCG@10 that is accepted unproven; it parts pass from inconclusive and nothing else."""
+AGREES = 0.1  # of the test on nDCG@10 beside that on A: what loses only in the depth is not blocked
+ALPHA_ALONE = 0.02  # of the test on nDCG@10, for changes that gain in the depth what they lose in front
+SMALL = 0.01  # A smaller drop of nDCG@10 is not blocked by the test
+BUDGET = 0.04  # the drop of nDCG@10 that is accepted unproven; it parts pass from inconclusive and nothing else
 BOUND = 0.90
 SHALLOW = 10  # places of a list that users see
 NDCG10, NDCG100 = Measure("nDCG", SHALLOW), Measure("nDCG", 100)
 NAMES = (str(NDCG10), str(NDCG100), "gain@100")  # the three values, in the order of `Values.matrix`
-EXTRA_QUERY = 0.35
-"""A difference that one more query, outside the sample, may show; the bound is measured with it."""
+EXTRA_QUERY = 0.35  # A difference that one more query, outside the sample, may show; the bound is measured with it
 
 
 @dataclass(frozen=True)
@@ -159,8 +154,7 @@ MIN_DETECTION_RATE = 0.5
 TYPICAL = (0.18, 0.14)
 """Standard deviations of the differences of nDCG@10 and of A under a change that lowers nDCG@10 by .05: as of 74
 regressions that were planted in contenders on starter, workshop, cacm and locomo (.17 to .20, and .13 to .17)."""
-FOLLOWS = 0.8
-"""How much A falls with nDCG@10: by .7 to .86 of it under the same regressions."""
+FOLLOWS = 0.8  # how much A falls with nDCG@10: by .7 to .86 of it under the same regressions
 
 
 @dataclass(frozen=True)

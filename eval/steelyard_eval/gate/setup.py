@@ -188,16 +188,13 @@ def is_of_other_labels(dataset: Dataset) -> bool:
         return False
 
 
-LENGTH = 32
-"""Hexadecimal digits of the hash of a list: 128 bits, against accidents."""
+LENGTH = 32  # hexadecimal digits of the hash of a list: 128 bits, against accidents
 SOURCES = ("steelyard", "steelyard_eval")
-STARTER = "starter"
-"""The data set inside the wheel, which is hashed as a data set."""
+STARTER = "starter"  # the data set inside the wheel, which is hashed as a data set
 NUMERIC = ("apsw", "numpy", "scipy", "scikit-learn", "sqlite-vec", "PyStemmer", "snowballstemmer")
 """Packages that compute scores: another version of them is other code. SQLite comes with apsw."""
 
-TOLERANCE = 1e-6
-"""How far a score may differ on another platform than the baseline's, relative to those above 1."""
+TOLERANCE = 1e-6  # how far a score may differ on another platform than the baseline's, relative to those above 1
 Run = tuple[int, int]
 
 

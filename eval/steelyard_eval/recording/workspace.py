@@ -29,8 +29,7 @@ from steelyard_eval.datasets.manifest import EMBEDDERS
 from steelyard_eval.datasets.vectors import completed, recorded
 from steelyard_eval.recording.replay import only
 
-WORTH = 2.0
-"""Seconds of a recording, as `estimate_cost` has them, for each process, which takes as long to start."""
+WORTH = 2.0  # seconds of a recording, as `estimate_cost` has them, for each process, which takes as long to start
 NUMBERS = 20_000_000
 """How many numbers are kept, about 160 MB: the recordings of all families on some hundreds of queries."""
 SECONDS, SECONDS_AN_ENTRY = 0.3e-3, 0.12e-6

@@ -19,8 +19,7 @@ from steelyard_eval.vaults.read import OpenVault, RankedBy
 
 Found = list[tuple[str, str, float | None, dict[str, Any]]]
 """Id, text, score and metadata of each result, best first."""
-Find = Callable[[str, int | None], Found]
-"""From a text and a number of results, None for the usual one."""
+Find = Callable[[str, int | None], Found]  # from a text and a number of results, None for the usual one
 
 
 def as_retriever(

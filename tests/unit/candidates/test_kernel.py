@@ -126,8 +126,7 @@ MEASURES = parse_measures(
     ]
 )
 BUDGETS = parse_measures(["nDCG@40t", "R@90t", "AP@90t", "RR@20t", "RecallAll@90t", "Success@20t"])
-CHECKED = (0, 1, 127, 128, 129)
-"""Of 130 configurations: both ends of two tiles."""
+CHECKED = (0, 1, 127, 128, 129)  # of 130 configurations: both ends of two tiles
 
 
 def clear(table, strategy, form, weights):

@@ -35,8 +35,7 @@ def refused(dataset, current, chosen, finders=(), doubt=0.0):
     return found and (found.key, found.facts)
 
 
-WIDE = np.tile([0.0, 1.0], 10)
-"""Scores of standard deviation 0.5."""
+WIDE = np.tile([0.0, 1.0], 10)  # scores of standard deviation 0.5
 
 
 @tabled

@@ -118,8 +118,7 @@ def evidence(current, default, third, n):
 
 KEEP = few_labels.FewLabelCandidates(np.array([1, 2]), np.zeros(2), np.zeros(2), 1)
 """Nothing is known of what is used today; what is kept stands."""
-TRY = replace(KEEP, known_current=-0.1, favoured=True)
-"""The default gained .1 over it on public collections."""
+TRY = replace(KEEP, known_current=-0.1, favoured=True)  # the default gained .1 over it on public collections
 ADVICE = {"keep": KEEP, "try": TRY}
 
 

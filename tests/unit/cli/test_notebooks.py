@@ -8,8 +8,7 @@ import pytest
 
 nbformat = pytest.importorskip("nbformat", reason="the extra notebooks is not installed")
 ROOT = Path(__file__).parents[3]
-BAR = re.compile(r"\d+%\|.*\| \d+/\d+ \[")
-"""Progress, which is shown after two seconds."""
+BAR = re.compile(r"\d+%\|.*\| \d+/\d+ \[")  # progress, which is shown after two seconds
 EMPTIED = "import os, pandas\nos.chdir({place!r})\npandas.reset_option('display.')\n%reset -f"
 """Takes every name and option of the notebook before."""
 SHARED = """import sys

@@ -193,8 +193,7 @@ def walk(group=main, before=()):
             yield (*before, name), command
 
 
-ALL = dict(walk())
-"""Words -> command."""
+ALL = dict(walk())  # words -> command
 
 
 def test_there_are_twenty_commands_in_groups_and_few_options():

@@ -33,8 +33,7 @@ from steelyard_eval.export.base import DATES
 from .families import FAMILIES
 
 MODEL, VECTOR = "minilm-int8", "<query vector>"
-ENDS = {"bm25": (0.0, 100.0), "vector": (-1.0, 1.0)}
-"""Between which scores lie; tmm reads the lower end alone."""
+ENDS = {"bm25": (0.0, 100.0), "vector": (-1.0, 1.0)}  # between which scores lie; tmm reads the lower end alone
 MIXED = "weighted_sum(1*rrf(fts, 2*vector, k=20), 0.3*recency(half_life=69h), 0.1*importance)"
 
 

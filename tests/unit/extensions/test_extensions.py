@@ -14,11 +14,9 @@ from steelyard_eval.common import EXTENSIONS, extension
 PACKAGE = ROOT / "eval" / "steelyard_eval"
 ENGINE = ROOT / "engine" / "steelyard"
 STARTER = str(ROOT / "qrels" / "starter")
-ASKS = beside(__file__)["ASKS"]
-"""The command that asks for each."""
+ASKS = beside(__file__)["ASKS"]  # the command that asks for each
 VARIABLES = {"rerank": {"ENABLE_CROSS_ENCODER": "true"}, "int8": {"STEELYARD_VECTORS": "int8"}}
-BESIDE = {"cortex_client"}
-"""Asked for where the others are there: its command asks for the network, too."""
+BESIDE = {"cortex_client"}  # asked for where the others are there: its command asks for the network, too
 COMPARE = ["compare", STARTER, "bm25", "--json"]
 
 

@@ -128,8 +128,7 @@ def random_entry(rng, number):
     )
 
 
-CHOICES = DATA["CHOICES"]
-"""What a test of a field may be, by its name."""
+CHOICES = DATA["CHOICES"]  # what a test of a field may be, by its name
 
 
 def holds(entry, asked):

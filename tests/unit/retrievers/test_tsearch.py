@@ -15,8 +15,7 @@ from steelyard.retrievers.english import STOP_WORDS, _between_markup, stem, toke
 from steelyard.retrievers.tsearch import Not, Phrase, best, flat, has_negation, ranker, websearch
 from steelyard.stores.postings import ScopedPostings
 
-SAID = beside(__file__, "tsearch.json")
-"""Texts and what PostgreSQL says of them."""
+SAID = beside(__file__, "tsearch.json")  # Texts and what PostgreSQL says of them
 
 
 def words(text):

@@ -21,8 +21,7 @@ from steelyard_eval.extensions.importers.table import rows_of
 
 SPLITS = ("test", "dev", "validation", "train")
 """A query that several files judge belongs to the first of these, so that test queries are never tuned on."""
-IR_DATASETS = "irds:"
-"""How a source begins that is the id of a data set of ir_datasets."""
+IR_DATASETS = "irds:"  # how a source begins that is the id of a data set of ir_datasets
 TREC = ("topics", "qrels", "doc")  # How names of files begin of which each is needed
 TABLES = (".jsonl", ".jsonl.gz")
 RECIPE = "{title} {text}"

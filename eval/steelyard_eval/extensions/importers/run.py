@@ -33,8 +33,7 @@ Clock = Callable[[], float]
 MODULES = ("sqlite_systems", "text_systems", "mem0_langgraph", "benchmark", "markdown", "table")
 """In the order in which a source is tried. To add a kind, add an `importer` to one, or name that of a package of
 your own under the entry point `GROUP`."""
-TABLE = "table"
-"""The kind whose columns are named by the user."""
+TABLE = "table"  # the kind whose columns are named by the user
 GROUP = "steelyard.importers"
 WEIGHTS, EXPORT = {"strategy", "retrievers", "schema_version"}, {"strategy", "follows", "target"}
 """Keys of a weights file, and those that an export of one has under `about`."""

@@ -182,8 +182,7 @@ class Caller:
 
 Answer = Callable[[Caller, Arguments], Json]
 """Makes a JSON value of the caller and valid arguments; ConfigError and DataError are told to the client."""
-Fault = Callable[[str, str], Json]
-"""Makes the answer of a call that failed, of a message and the name of the tool."""
+Fault = Callable[[str, str], Json]  # makes the answer of a call that failed, of a message and the name of the tool
 
 
 @dataclass(frozen=True)

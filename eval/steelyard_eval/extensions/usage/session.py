@@ -25,8 +25,7 @@ FILES = ("related_files", "files_modified", "files", "applies_to")
 MAX_LINE_BYTES = 32 * 2**20  # a longer line holds a picture or a file, and no list of results
 MAX_DOCUMENT_BYTES = 512 * 2**20  # of a file that is one JSON document
 Record = dict[str, object]
-RUN = 8
-"""Words that are no chance when an answer repeats them; of scripts without blanks twice as many characters."""
+RUN = 8  # words that are no chance when an answer repeats them; of scripts without blanks twice as many characters
 TITLE_WORDS, TITLE_CHARACTERS = 3, 12
 """A title of so many words and characters is recognised in plain text, others only in quotes or emphasis."""
 LEAST_ID, LONGEST_ID = 6, 100  # Characters of an id in prose, and of the beginning of one
@@ -49,8 +48,7 @@ USELESS = re.compile(
     re.IGNORECASE,
 )
 _MARKS = rf"^[ \t]*<({'|'.join(_WORDS['added'])})\b[^<>]{{0,500}}>.*?(?:</\1>|\Z)"
-_ADDED = re.compile(_MARKS, re.DOTALL | re.MULTILINE)
-"""What programs put before or behind the words of a person."""
+_ADDED = re.compile(_MARKS, re.DOTALL | re.MULTILINE)  # what programs put before or behind the words of a person
 _PROGRAM = re.compile("|".join(_WORDS["program"]), re.IGNORECASE)
 GOES_ON = re.compile(rf"\W*(?:{'|'.join(_WORDS['goes_on'])})\b", re.IGNORECASE)
 

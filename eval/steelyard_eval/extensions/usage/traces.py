@@ -31,8 +31,7 @@ LONGEST_NAME = 300
 SPAN_KIND = "openinference.span.kind"
 _SNAKE = re.compile(r"_([a-z])")
 _PLACE = re.compile(r"\.(\d{1,6})\.document\.(id|score|content|metadata)")
-Step = tuple[str, str, object, object, str]
-"""What a span says: the first five fields of `TraceSpan`."""
+Step = tuple[str, str, object, object, str]  # what a span says: the first five fields of `TraceSpan`
 
 
 @dataclass(frozen=True, slots=True)

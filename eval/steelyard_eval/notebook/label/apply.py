@@ -111,18 +111,14 @@ def _stated(session: Session, name: str, labels: str | None) -> dict[Path, str |
     return {folder / MANIFEST: canonical(now)} if record and now != record else {}
 
 
-WANTED = 20
-"""Queries from which on labels choose better than the default."""
-DRAWN = 120
-"""Queries of a log that are drawn, in order: judging ends where the verdict stands."""
+WANTED = 20  # queries from which on labels choose better than the default
+DRAWN = 120  # queries of a log that are drawn, in order: judging ends where the verdict stands
 MAX_LOGGED_QUERIES = 100_000
 COPIED_RUN_WORDS = 4
-SHARE = 0.6
-"""Of a query's words in the entry, from which on they are copied, where it has so many as a run."""
+SHARE = 0.6  # of a query's words in the entry, from which on they are copied, where it has so many as a run
 MAX_QUERY_CHARS = 2_000
 QUERIES = "queries.jsonl"
-SHORTEST = 3
-"""Bytes: a key that was pressed is shorter, and a word in characters of its own is not."""
+SHORTEST = 3  # bytes: a key that was pressed is shorter, and a word in characters of its own is not
 TOO_SHORT = (
     "a query of one or two letters finds nothing; u takes the last query back, an empty line goes on, q ends"
 )

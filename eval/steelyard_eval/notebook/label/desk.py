@@ -26,8 +26,7 @@ from steelyard_eval.result.structs import Fact, Message, Step
 MAX_LISTED_PAIRS = 20
 MAX_TITLE_CHARS = 80
 FIELDS = ("text", "context", "why", "impact", "details")
-Record = dict[str, Any]
-"""A part of the document of `judge --json`."""
+Record = dict[str, Any]  # A part of the document of `judge --json`
 
 
 def labelling_state(session: Session) -> Record:

@@ -20,8 +20,7 @@ from steelyard_eval.datasets.second_labels import weighted_kappa
 
 GRADES = (0, 1, 2, 3)
 GRADE_MEANINGS = ("not relevant", "related", "relevant", "answers it")
-NOTHING = ""
-"""In place of the entry: nothing answers the query."""
+NOTHING = ""  # in place of the entry: nothing answers the query
 Pair = tuple[str, str]
 
 

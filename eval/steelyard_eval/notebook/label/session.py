@@ -27,8 +27,7 @@ JUDGE = "judge"
 CANNOT_SAY = -2
 LEFT_NOTE = "left with its query"
 QUERIES, QRELS = "queries.jsonl", ".qrels.txt"
-Grades = dict[str, dict[str, int]]
-"""Query -> entry -> grade."""
+Grades = dict[str, dict[str, int]]  # query -> entry -> grade
 
 
 class Session:

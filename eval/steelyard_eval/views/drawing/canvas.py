@@ -21,12 +21,9 @@ from steelyard.base.errors import visible
 from steelyard_eval.common.formatting import clip, columns_of
 from steelyard_eval.common.tabular import Axes, Figure
 
-WIDTH = 3.5
-"""Inches: a column of the proceedings of SIGIR, a phone at 96 pixels an inch."""
-AXIS = 2.6
-"""Inches that the name of an axis may take, below its middle."""
-SMALL = 7.5
-"""Points: the size of what is written inside a figure."""
+WIDTH = 3.5  # inches: a column of the proceedings of SIGIR, a phone at 96 pixels an inch
+AXIS = 2.6  # inches that the name of an axis may take, below its middle
+SMALL = 7.5  # points: the size of what is written inside a figure
 
 
 @contextmanager
@@ -112,8 +109,7 @@ CSS_NAMES = {
 
 _DROPPED = re.compile(r"<metadata>.*?</metadata>|<defs>\s*<style.*?</defs>|<!--.*?-->", re.DOTALL)
 _OPEN = re.compile(r"^.*?<svg[^>]*?viewBox=\"([-0-9. ]+)\"[^>]*>", re.DOTALL)
-_TAG = re.compile(r"<[^>]*>")
-"""Texts have no angle brackets: matplotlib escapes them."""
+_TAG = re.compile(r"<[^>]*>")  # Texts have no angle brackets: matplotlib escapes them
 _ALONE = re.compile(r"<g>\n(<(?:path|use)[^>]*/>|<text[^>]*>[^<]*</text>)\n</g>")
 _WITHIN = (
     (re.compile(r"font: (?:[a-z]+ )*?(bold |700 )?([0-9.]+)px [^;\"]*"), r"\1font-size: \2px"),

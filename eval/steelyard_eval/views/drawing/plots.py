@@ -30,8 +30,7 @@ from steelyard_eval.views.drawing.canvas import (
     thin_ticks,
 )
 
-FAR = 4
-"""An estimate this many times further away than the median one lies beyond the axis."""
+FAR = 4  # an estimate this many times further away than the median one lies beyond the axis
 ROW_WORDS_INCHES = 2.3
 _ROW, _APART = 0.3, 0.45
 

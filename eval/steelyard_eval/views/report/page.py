@@ -69,8 +69,7 @@ class Section:
 UNFOLDED_TABLES = frozenset({"contenders", "agreement", "findings", "gated", "lost"})
 FIRST_SECTIONS = frozenset({"findings", "gated", "lost"})
 UNFOLDED_OF_DECISION = frozenset({"leaderboard", "queries", "notices", "gains", "acts"})
-TERMS = frozenset({"gate_file"})
-"""Tables of one row whose cells are hashes and paths: as terms they need no width."""
+TERMS = frozenset({"gate_file"})  # tables of one row whose cells are hashes and paths: as terms they need no width
 
 
 def title(result: Result) -> str:

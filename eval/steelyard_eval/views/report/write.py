@@ -32,8 +32,7 @@ from steelyard_eval.views.sheets import Sheet, sheets
 
 MAX_PAGE_BYTES = 1_000_000
 MAX_PLACES, MAX_TEXT_CHARS = 10, 110
-FINE = 1000
-"""Values, scores and contributions are whole thousandths: of 1, of the best score of the list."""
+FINE = 1000  # values, scores and contributions are whole thousandths: of 1, of the best score of the list
 MISSING = -1
 
 
