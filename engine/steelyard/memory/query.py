@@ -166,7 +166,8 @@ def visible_to(scopes: Mapping[str, tuple[str, ...]]) -> Visible:
 
 def _rules_of_field(name: str, asked: object) -> list[Rule]:
     if name not in FILTERABLE:
-        raise ConfigError(f"unknown filter field {quote(name)}{nearest(name, FILTERABLE)}")
+        fields = f"; valid: {', '.join(sorted(FILTERABLE))}"
+        raise ConfigError(f"unknown filter field {quote(name)}{nearest(name, FILTERABLE) or fields}")
     if not isinstance(asked, Mapping):
         asked = {"all" if name in LIST_FIELDS else "any": asked}
     rules = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -138,6 +138,13 @@ class ResultForms:
         else:
             shown = self.present(hit) if self.within is None or result is None else self.within(hit, result)
         return shown | {"content": self.content(hit.entry)} if content and self.content else shown
+
+    def show_all(
+        self, hits: Sequence[Hit], result: SearchResult | None, mode: str = "full", content: bool = False
+    ) -> list[dict[str, object]]:
+        """Each hit, with its id, title and score whatever the form has."""
+        heads = ({"id": hit.entry.id, "title": hit.entry.title, "score": hit.score} for hit in hits)
+        return [head | self.show(hit, result, mode, content) for head, hit in zip(heads, hits, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,16 +118,15 @@ def describe_decision(decision: Ruling, current: str, metric: str, name: str = "
     mean, low, high = (min(max(value, ends[0]), ends[1]) for value in (gain.mean, gain.low, gain.high))
     facts |= {"choice": name, "before": before, "after": before + mean, "gain": Estimate(mean, low, high)}
     if decision.verdict == "ship":
-        return Message("ship", facts)
+        return Message("ship", {**facts, "worse": gain.worse if low <= 0 else None})
     if decision.blocker:
         said = Message(f"try_{decision.blocker.key}", {**facts, **decision.blocker.facts})
         return said if len(say(said)) <= MAX_SENTENCE_CHARS else Message("try_blocked", facts)
     more, least, most = (count and round_up(count) for count in (decision.more, *decision.more_range))
     facts |= {"strict": gain.low > 0, "more": more}
     narrow = least != most and least is not None and most is not None and most <= MAX_RANGE * least
-    if narrow:
-        return Message("try_more", {**facts, "least": least, "most": most})
-    return Message("try_more", {**facts, "rough": more is not None and least != most})
+    facts |= {"least": least, "most": most} if narrow else {"rough": more is not None and least != most}
+    return Message("try_more", facts)
 
 
 def advised(advice: UnlabelledAdvice, dataset: Dataset, formula: str, model: str) -> Answer:

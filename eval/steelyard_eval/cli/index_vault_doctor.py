@@ -142,13 +142,13 @@ def context(
     """
     from steelyard_eval.cli.vault_text import hits
     from steelyard_eval.vaults.arguments import Settings, parse_filters, vault_file
-    from steelyard_eval.vaults.read import open_searcher, shown_hits
+    from steelyard_eval.vaults.read import open_searcher
 
     own, by = Settings.of(pairs(options["set_"], "--set")), ranked_by(system=system, weights=weights)
     size, filters = limit or (None if by.config else 10), parse_filters(options["filter_"])
     with open_searcher([vault_file(vault, tenant)], by, size, options["scope"], own) as searcher:
         entries, total = searcher.context(query, filters, semantic=own.semantic, topup_recent=own.topup)
-        shown = shown_hits(searcher.system, entries, None, content=True)
+        shown = searcher.system.showing.show_all(entries, None, content=True)
     put({"total": total, "entries": shown}, f"{hits(entries)}\n{len(shown)} of {total} entries")
 
 

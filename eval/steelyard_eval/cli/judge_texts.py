@@ -54,7 +54,7 @@ def progress_lines(record: Record, where: Sequence[str] = ()) -> Iterator[str]:
 def saved(session: Session, record: Record) -> Iterator[str]:
     """Where the judgments are, how to change one, and how the data set gets the labels."""
     own = record["own_labels"]
-    others = f" and the {record['labels'] - own} that were there" if record["labels"] > own else ""
+    others = f" and {record['labels'] - own} from before" if record["labels"] > own else ""
     labels = f"your {counted(own, 'label')}{others}{_why_no_labels(session)}"
     yield wrapped(f"saved in {record['qrels']}: {labels}")
     yield wrapped(f"to change an answer: u while judging, or edit its line in {record['file']}")

@@ -89,7 +89,7 @@ def search(
     from steelyard.memory.query import Query
     from steelyard_eval.cli.vault_text import hits, search_notes
     from steelyard_eval.vaults.arguments import Settings, parse_filters, vault_file
-    from steelyard_eval.vaults.read import open_searcher, shown_hits
+    from steelyard_eval.vaults.read import open_searcher
 
     own = Settings.of(pairs(options["set_"], "--set"))
     if own.direct and (explain or len(vault) > 1):
@@ -106,7 +106,7 @@ def search(
         asked = Query(query, filters=scope, tags=tags, domain=own.domain, intent=named)
         result = searcher.search(asked, semantic=own.semantic or "always")
         showing = searcher.system.showing
-        shown = shown_hits(searcher.system, result.hits, result, own.mode, own.content)
+        shown = showing.show_all(result.hits, result, own.mode, own.content)
         if own.direct and showing.rows is not None:
             shown = showing.rows(result, own.content)
         trees = [result.explain(hit) for hit in result.hits] if explain else []

@@ -94,6 +94,8 @@ def answer(
         or row.strategy in (best_one(row.label), facts.get("single"))
     ):
         formula = ""  # nothing speaks for it, or its name says it
+    elif len(tested) > 1:
+        formula = f"{row.label}: {formula}"
     return Answer(test.verdict, facts, because, next_steps.installed_first(steps), formula)
 
 

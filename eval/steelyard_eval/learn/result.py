@@ -1,6 +1,7 @@
 """What was learned, as a `Result`: the answer with the evidence that decided, and what the log holds."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace as changed
 
 import numpy as np
 
@@ -8,9 +9,11 @@ from steelyard.base.arrays import Ints
 from steelyard.base.fields import format_time
 from steelyard.config import SearchConfig
 from steelyard_eval.choose.answer import answer_of
+from steelyard_eval.choose.choice import Decided, decide
 from steelyard_eval.choose.differences import FEWEST_BOTH
 from steelyard_eval.choose.few_labels import fewest_labels
 from steelyard_eval.choose.result import decision_of
+from steelyard_eval.choose.rule import ALL_FAMILIES
 from steelyard_eval.datasets.groups import judged, questions
 from steelyard_eval.learn.counts import describe_interleaving, sums
 from steelyard_eval.learn.decision import LogDecision
@@ -145,7 +148,10 @@ def evidence(decision: LogDecision) -> Iterator[Message]:
     facts: dict[str, Fact] = {"labelled": len(decision.labelled)}
     if recommended.choice.second is not None and decision.share:
         worth = recommended.choice.effective_n(decision.about or 0)
-        yield Message("learn_worth", {**facts, **_seen(case), "worth": worth, "share": decision.share})
+        more = round(worth) > len(decision.labelled)
+        facts |= {"worth": worth if more else None, "idle": not more, "share": decision.share}
+        yield Message("learn_worth", {**facts, **_seen(case)})
+        yield without_feedback(recommended)
     elif recommended.choice.second is not None:
         yield Message("learn_chance", {**facts, **_seen(case), "logged": logged})
     elif case.hits.listless:
@@ -155,6 +161,15 @@ def evidence(decision: LogDecision) -> Iterator[Message]:
         yield Message("learn_unlogged", {**facts, **some, "takes": FEWEST_BOTH})
     else:
         yield Message("learn_unheld", {**facts, "logged": logged, "one": bool(others), "none": not others})
+
+
+def without_feedback(decided: Decided) -> Message:
+    """What `recommend` says by the labels alone."""
+    alone, made = decide(changed(decided.choice, second=None, gates=ALL_FAMILIES)), decided.ruling
+    same = (alone.ruling.verdict, alone.ruling.candidate) == (made.verdict, made.candidate)
+    strategy = None if same or alone.picked is None else next_steps.describe_config(alone.picked)
+    verdict = None if same else alone.ruling.verdict
+    return Message("learn_alone", {"same": same, "verdict": verdict, "strategy": strategy})
 
 
 def contradiction(decision: LogDecision, biases: Sequence[FeedbackBias]) -> Iterator[Message]:
@@ -197,7 +212,7 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
     worth = float(shows.sum() ** 2 / max(float((shows**2).sum()), 1e-12))
     days = [None if time is None else format_time(time)[:10] for time in (census.first_time, census.last_time)]
     facts: dict[str, Fact] = {
-        "worth": worth if round(worth) < len(shows) else None,
+        "worth": worth if round(worth) < len(shows) < census.impressions else None,
         "acts": census.acts,
         "first": days[0],
         "last": days[1],

@@ -14,14 +14,13 @@ from steelyard.feedback import Explore
 from steelyard.finish import reranked
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters
-from steelyard.results import SearchResult
 from steelyard.stores.base import ReadableStore
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault, open_vault
 from steelyard.systems import find_system
-from steelyard.systems.base import System, record_of
+from steelyard.systems.base import record_of
 from steelyard_eval.common.configurations import read_configuration
 from steelyard_eval.vaults import vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import Settings, parse_scopes, parse_tier
@@ -207,17 +206,6 @@ def _embedders(vaults: Sequence[Vault], model: str) -> list[Embedder]:
     asked = [(vault, wanted if wanted in names else "") for vault, names in zip(vaults, held, strict=True)]
     opened = (vault_embedder(vault, name) for vault, name in asked if name or not model)
     return [embedder for embedder in opened if embedder is not None]
-
-
-def shown_hits(
-    system: System, hits: Iterable[Hit], result: SearchResult | None, mode: str = "full", content: bool = False
-) -> list[dict[str, Any]]:
-    """Each hit in the system's own form, with its id, title and score whatever that form has."""
-    return [
-        {"id": hit.entry.id, "title": hit.entry.title, "score": hit.score}
-        | system.showing.show(hit, result, mode, content)
-        for hit in hits
-    ]
 
 
 def list_entries(

@@ -126,9 +126,8 @@ def with_null(made: Checked, current: str | None = None, embedder: str = "auto",
     if made.report.dataset is None:
         return made
     found = null_check(made.report.dataset, current, embedder, seed)
-    return replace(
-        made, messages=(*made.messages, say(found)), more={**made.more, "null_check": dict(found.facts)}
-    )
+    more = {**made.more, "null_check": dict(found.facts)}
+    return replace(made, messages=(*made.messages, say(found)), more=more)
 
 
 def _changes(report: Report, taken: Mapping[str, str | None]) -> list[str]:

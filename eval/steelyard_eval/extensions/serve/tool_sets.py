@@ -31,7 +31,6 @@ from steelyard_eval.extensions.serve.tool_call import (
     passing,
 )
 from steelyard_eval.vaults.arguments import parse_filters
-from steelyard_eval.vaults.read import shown_hits
 
 AGENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)  # A name of an agent, which tools may begin with
 TYPES = ("episodic", "semantic", "procedural", "reflection")
@@ -50,7 +49,7 @@ def search(caller: Caller, given: Arguments) -> Json:
     """Hits as `steelyard search --json` gives them."""
     filters, tags = parse_filters(given.get("filters", ())), tuple(given.get("tags", ()))
     logged = caller.search(given, filters, tags=tags, domain=given.get("domain", ""))
-    hits = shown_hits(logged.searcher.system, logged.result.hits, logged.result, given["mode"])
+    hits = logged.searcher.system.showing.show_all(logged.result.hits, logged.result, given["mode"])
     name = {"query_id": logged.query_id} if logged.query_id else {}
     return {"hits": hits, "notes": list(logged.result.notes), **name}
 
