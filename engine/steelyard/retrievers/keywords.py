@@ -211,7 +211,7 @@ class Vocabulary:
         """Weigh the words of texts by TF-IDF; those outside the vocabulary are left out."""
         size = len(self.counted.numbers)
         for word in {word for words in texts for word in words} - self._idf.keys():
-            count = len(self.counted.posting(word).at)
+            count = self.counted.holding(word)
             self._idf[word] = math.log((size + 1) / (count + 1)) + 1 if count else 0.0
         weighed = []
         for words in texts:

@@ -119,6 +119,10 @@ class Segment:
         """Where a word occurs."""
         raise NotImplementedError
 
+    def counter(self, inside: Bools) -> Callable[[str], int]:
+        """Tells in how many of some texts, bool[texts], a word occurs."""
+        return lambda word: int(np.count_nonzero(inside[self.posting(word).at]))
+
     def beginning(self, prefix: str) -> list[Posting]:
         """Where the words that begin so occur; a posting may have several words, one after another."""
         raise NotImplementedError
@@ -157,6 +161,10 @@ class Postings(Segment):
 
     def posting(self, word: str) -> Posting:
         return Posting(*(part.astype(np.int64) for part in self.narrow(self.words.get(word, len(self.begins)))))
+
+    def counter(self, inside: Bools) -> Callable[[str], int]:
+        holding = np.diff(np.append(0, np.cumsum(inside[self.complete.at]))[self.begins]).tolist()
+        return lambda word: holding[at] if (at := self.words.get(word, len(holding))) < len(holding) else 0
 
     def narrow(self, number: int) -> Posting:
         """Where the word of a number occurs, as small numbers."""
@@ -228,6 +236,14 @@ class ScopedPostings:
         # one part alone is not copied
         whole = Posting(*map(np.concatenate, zip(*parts, strict=True))) if len(parts) > 1 else [*parts, NOTHING][0]
         return whole if self.inside is None else whole.of(self.inside[whole.at])
+
+    @cached_property
+    def holding(self) -> Callable[[str], int]:
+        """Tells how many texts in scope a word occurs in: for many words, as it counts all that are in memory."""
+        inside = np.ones(len(self.lengths), dtype=bool) if self.inside is None else self.inside
+        parts = np.split(inside, np.cumsum([len(segment.lengths) for segment in self.segments[:-1]]))
+        counters = [segment.counter(part) for segment, part in zip(self.segments, parts, strict=True)]
+        return lambda word: sum(counter(word) for counter in counters)
 
     def best(self, scores: Floats, numbers: Indices, depth: int | None) -> list[tuple[str, float]]:
         """The ids and scores (of float64[texts]) of the best of some texts, ties by ascending id; None for all."""
