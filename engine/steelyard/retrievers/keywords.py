@@ -139,7 +139,7 @@ class Bm25Retriever:
     def ends(self, query: Query) -> tuple[float, float]:
         """See Retriever: from 0 to the sum of ``idf * (k1 + 1)``, terms that no entry has included."""
         index, terms = self._asked(query)
-        return 0.0, float(sum(index.idf(len(index.counted.posting(term).at)) for term in terms)) * (self.k1 + 1)
+        return 0.0, float(sum(index.idf(index.counted.holding(term)) for term in terms)) * (self.k1 + 1)
 
 
 def _bm25(parts: BuildContext, settings: RetrieverConfig) -> Bm25Retriever:

@@ -107,8 +107,9 @@ def acronyms_like(term: str) -> list[str]:
 
 def _pointed_to(term: str) -> list[str]:
     """The acronyms of which a longer word is at most `MAX_EDITS` away from the term, in the order of the table."""
+    from rapidfuzz import process
     from rapidfuzz.distance import Levenshtein
 
-    pairs = _SPELLED if len(term) >= LONG_TERM else ()
-    edits = ((Levenshtein.distance(term, word, score_cutoff=MAX_EDITS), name) for word, name in pairs)
-    return list(dict.fromkeys(name for count, name in edits if count <= MAX_EDITS))
+    spelled = [word for word, _ in _SPELLED] if len(term) >= LONG_TERM else ()
+    near = process.extract_iter(term, spelled, scorer=Levenshtein.distance, score_cutoff=MAX_EDITS)
+    return list(dict.fromkeys(_SPELLED[at][1] for _, _, at in near))
