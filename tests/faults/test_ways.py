@@ -93,8 +93,7 @@ def test_every_way_in_is_in_the_table(found):
 def test_what_the_table_names_is_there(found):
     named = {entry for entry, _ in allowed()}
     assert {entry for entry in named if not any(covers(entry, module) for module, _ in found)} == set()
-    kinds = {kind for _, kind in allowed()}
-    assert kinds == set(KNOWN["names"])
+    assert {kind for _, kind in allowed()} == set(KNOWN["names"])
 
 
 def test_every_row_has_tests_that_are_there():

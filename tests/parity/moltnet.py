@@ -55,6 +55,7 @@ class Recording:
         self.runs = recorded["runs"][self.version]
         self.queries = [query for query in recorded["queries"] if query["qid"] in self.runs]
         self.vault = lru_cache(maxsize=64)(self._vault)  # each group of cases asks for all of them again
+        self.part = cache(lambda order, seen: self.vault(order).seen_by(seen))  # kept, so that it is copied once
 
     def cases(self):
         """(qid, the query with the engine set up as it was asked)."""
@@ -142,6 +143,7 @@ class Case:
         self.order = recording.order(recorded)
         self.place = {n: f"{place:03d}" for place, n in enumerate(self.order)}
         self.vault = recording.vault(self.order)
+        self.part = recording.part(self.order, visible(recorded))
         self.words = (recorded["query"] or "").strip()
         self.query = Query(self.words, filters=asked(recorded), asked_at=recording.now)
         self.lookup = lookup(recorded["embedding"]) if recorded["embedding"] else None

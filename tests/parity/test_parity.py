@@ -3,7 +3,7 @@
 `make parity` prints the same counts as a table.
 """
 
-from copy import copy, deepcopy
+from copy import copy
 from functools import cache, reduce
 from operator import getitem
 
@@ -12,6 +12,8 @@ import report
 import soleri
 from tests.unit.shared import tabled
 from verdicts import LEAST
+
+GONE = object()
 
 
 @pytest.fixture(scope="module", params=report.SYSTEMS, ids=":".join)
@@ -52,35 +54,42 @@ def read(recorded, path):
     return reduce(getitem, path, recorded)
 
 
-def change(recorded, how, path, other=None):
-    """Do to the part of a recording at a path what a row of the table says; `other` may be another path."""
-    holder, key, old = read(recorded, path[:-1]), path[-1], read(recorded, path)
+def change(recorded, how, path, other=GONE):
+    """What was recorded, with what a row of the table says done at a path; `other` may be another path."""
+    old = read(recorded, path)
     match how:
-        case "without":
-            del holder[key]
         case "plus":
-            holder[key] = old + other
+            new = old + other
         case "times":
-            holder[key] = old * other
-        case "is":
-            holder[key] = other
+            new = old * other
+        case "without" | "is":
+            new = other
         case "like" | "exchanged":
-            holder[key] = read(recorded, other)
-            if how == "exchanged":
-                read(recorded, other[:-1])[other[-1]] = old
+            new = read(recorded, other)
+    return put(put(recorded, other, old) if how == "exchanged" else recorded, path, new)
+
+
+def put(recorded, path, new):
+    """A copy with another value at a path; what lies beside the path is not copied, which would take long."""
+    own, (key, *below) = copy(recorded), path
+    if below or new is not GONE:
+        own[key] = put(own[key], below, new) if below else new
+    else:
+        del own[key]
+    return own
 
 
 def altered(fixture, said, changes):
     """With changes in a copy of what was recorded: of MoltNet one query and its rows, the others are left out."""
-    own = copy(fixture)
-    if hasattr(own, "recorded"):
-        own.recorded = recorded = deepcopy(own.recorded)
-    else:
-        own.runs = {said: deepcopy(own.runs[said])}
-        own.queries = [deepcopy(query) for query in own.queries if query["qid"] == said]
-        recorded = {"query": own.queries[0], "rows": own.runs[said]}
+    own, whole = copy(fixture), hasattr(fixture, "recorded")
+    queries = [] if whole else [query for query in own.queries if query["qid"] == said]
+    recorded = own.recorded if whole else {"query": queries[0], "rows": own.runs[said]}
     for one in changes:
-        change(recorded, *one)
+        recorded = change(recorded, *one)
+    if whole:
+        own.recorded = recorded
+    else:
+        own.queries, own.runs = [recorded["query"]], {said: recorded["rows"]}
     return own
 
 

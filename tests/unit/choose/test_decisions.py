@@ -335,8 +335,7 @@ class TestRestrictions:
             export(own.candidates.grid.config(candidate), target)
 
     def test_what_is_given_up_is_the_difference_of_the_two_gains(self, case):
-        own = case.restricted(Restriction("cortex_mem"))
-        decided = decide(own)
+        decided = decide(case.restricted(Restriction("cortex_mem")))
         result, _ = result_of(decided, leaderboard(decided))
         said = next(one for one in result.answer.because if one.key == "restricted")
         cost = said.facts["without"] - said.facts["within"]
@@ -384,8 +383,7 @@ class TestRestrictions:
     def test_the_command_writes_what_the_next_one_exports(self, tmp_path):
         out = tmp_path / "w.json"
         arguments = ["--for", "elasticsearch", "--current", "soleri", "--out", str(out), "--json"]
-        ended = run("recommend", str(starter()), *arguments)
-        record = json.loads(ended.stdout)
+        record = json.loads(run("recommend", str(starter()), *arguments).stdout)
         (step,) = [one for one in record["answer"]["steps"] if one["key"] == "export"]
         file = step["command"][2]
         assert SearchConfig.load(file).effective.signals <= {"fts", "bm25", "vector"}

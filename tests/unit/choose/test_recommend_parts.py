@@ -383,8 +383,7 @@ class TestParts:
         space = SimpleNamespace(searcher=lambda _: searcher, dataset=dataset, workers=workers)
         scopes = [Filters(), Filters.of({"project": "p"})]
         queries = [Query(text, filters=scopes[at // 2]) for at, text in enumerate("abcd")]
-        found = latencies(space, None, queries, 5)
-        assert len(found.searches) == 4
+        assert len(latencies(space, None, queries, 5).searches) == 4
         assert sorted(asked[:2]) == ["a", "c"]
         assert asked[2:] == list("abcd")
         workers.started = True  # what they recorded was not kept in this process

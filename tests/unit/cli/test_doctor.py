@@ -92,8 +92,7 @@ class TestDoctor:
     @pytest.mark.parametrize(("name", "harm", "part", "remedy"), FAULTS)
     def test_a_fault_says_why_and_what_to_do(self, monkeypatch, tmp_path, name, harm, part, remedy):
         harm(monkeypatch, tmp_path)
-        found = diagnose()
-        rows = {row.name: row for row in found}
+        rows = {row.name: row for row in diagnose()}
         assert rows[name].state == "fault"
         assert part in rows[name].value
         assert remedy in rows[name].remedy

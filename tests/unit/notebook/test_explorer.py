@@ -96,8 +96,7 @@ def test_a_system_without_a_linear_form_is_replayed(data, explorer):
 
 def test_adopting_writes_what_was_seen_and_promises_less(data, explorer, tmp_path):
     explorer.exploration.weigh(0, 0.4)
-    path = explorer.adopt(tmp_path / "w.json")
-    config = SearchConfig.load(path)
+    config = SearchConfig.load(explorer.adopt(tmp_path / "w.json"))
     strategy = "weighted_sum(0.4*bm25, 0.7*vector, normalize=minmax)"
     gains = replayed(data, strategy) - replayed(data, "bm25")
     assert str(config.strategy) == strategy
