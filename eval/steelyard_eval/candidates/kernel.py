@@ -122,7 +122,7 @@ class Kernel:
             lanes = slice(first * LANES, last * LANES)
             fill_metrics(self.rows, *index, tiles[first:last], *metrics, each[:, lanes])
 
-        available: int = numba_settings.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set as numba is loaded
+        available: int = numba_settings.NUMBA_NUM_THREADS  # set as numba is loaded
         asked = threads or (1 if len(scaled) * len(form) < SMALL else available)
         count = max(1, min(asked, len(tiles)))
         ends = [len(tiles) * i // count for i in range(count + 1)]
