@@ -42,21 +42,19 @@ class Judgments:
         """
         width, index = len(entries), {name: i for i, name in enumerate(entries)}
         rows = [qrels.get(query, {}) for query in queries]
-        graded = [
-            (q * width + at, grade)
-            for q, row in enumerate(rows)
-            for name, grade in row.items()
-            if (at := index.get(name)) is not None
-        ]
-        pairs = np.array(graded, dtype=np.int64).reshape(-1, 2)
-        pairs = pairs[np.argsort(pairs[:, 0])]
+        judged = np.array([len(row) for row in rows], dtype=np.int64)
+        at = np.array([index.get(name, -1) for row in rows for name in row], dtype=np.int64)
+        grade = np.array([grade for row in rows for grade in row.values()], dtype=np.int64)
+        key = np.repeat(np.arange(len(rows)), judged) * width + at
+        order = np.flatnonzero(at >= 0)
+        order = order[np.argsort(key[order])]
         ideals = [_ideal(row.values()) for row in rows]
         relevant = np.array([ideal.size for ideal in ideals], dtype=np.int64)
         return cls(
-            key=np.ascontiguousarray(pairs[:, 0]),
-            grade=np.maximum(pairs[:, 1], 0).astype(np.int32),
+            key=key[order],
+            grade=np.maximum(grade[order], 0).astype(np.int32),
             width=width,
-            judged=np.array([len(row) for row in rows], dtype=np.int64),
+            judged=judged,
             relevant=relevant,
             start=np.cumsum(relevant) - relevant,
             ideal=np.concatenate([*ideals, np.zeros(0)]),
