@@ -37,6 +37,9 @@ def lack_groups(queries: Sequence[Query]) -> bool:
     return not any(q.group and not is_proposed(q) for q in queries) and 2 <= len(scopes) <= len(queries) / 3
 
 
+_SIGNS = {number: None for number in range(128) if not chr(number).isalnum()}
+
+
 def normalised_text(text: str) -> str:
     """The letters and digits of a text with their marks, without case; of a text without any, all but white space.
 
@@ -44,6 +47,8 @@ def normalised_text(text: str) -> str:
     True
     """
     folded = normalize("NFKC", normalize("NFKC", text).casefold())
+    if folded.isascii():  # no marks are in it, and this takes a tenth of the time
+        return folded.translate(_SIGNS) or "".join(folded.split())
     kept, inside = [], False
     for character in folded:
         kind = category(character)[0]
