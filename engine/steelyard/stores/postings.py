@@ -110,10 +110,8 @@ class TokenSettings:
 class Segment:
     """Some texts that were counted."""
 
-    lengths: Indices
-    """int64[texts]: how many words each has."""
-    made: dict[Any, Any]
-    """What users of the words compute from all of them, kept as long as they are."""
+    lengths: Indices  # int64[texts]: how many words each has
+    made: dict[Any, Any]  # what users of the words compute from all of them, kept as long as they are
 
     def posting(self, word: str) -> Posting:
         """Where a word occurs."""
