@@ -47,11 +47,9 @@ NOTHING = Posting(_NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS)
 class WordAnalyzer:
     """How the words of an entry are read."""
 
-    name: str
-    """Tells it from others."""
+    name: str  # tells it from others
     read: Callable[[Any], Read]
-    fields: tuple[str, ...] = EVERY_FIELD
-    """What `read` reads of an entry."""
+    fields: tuple[str, ...] = EVERY_FIELD  # what `read` reads of an entry
     index: str = ""
     """The keyword index that has counted the words; `read` is then given the fields as they lie in the file."""
 
@@ -75,10 +73,8 @@ class TokenSettings:
     text: Callable[[Entry], str] = content
     split: Callable[[str], list[str]] | Analysis = ANALYSIS
     """A system's own rules, or the analysis of the retrievers that are ours."""
-    fields: tuple[str, ...] = EVERY_FIELD
-    """The fields of an entry that `text` reads, so that others need not be."""
-    least: int = 0
-    """How many words an entry needs to be counted at all."""
+    fields: tuple[str, ...] = EVERY_FIELD  # the fields of an entry that `text` reads, so that others need not be
+    least: int = 0  # how many words an entry needs to be counted at all
     corpus_wide: bool = False
     """Whether statistics are those of all that the system searches, not of the query's own scope."""
 
@@ -134,8 +130,7 @@ class Postings(Segment):
     words: dict[str, int]
     begins: Indices
     complete: Posting
-    places: Indices
-    """Where the positions of each posting begin, and where the last end; empty where none are kept."""
+    places: Indices  # where the positions of each posting begin, and where the last end; empty where none are kept
     made: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod

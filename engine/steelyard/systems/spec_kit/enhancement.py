@@ -9,19 +9,14 @@ from functools import lru_cache
 
 from steelyard.systems.spec_kit import words
 
-ACRONYMS = words.table("acronyms")
-"""The 55 acronyms and what each stands for."""
+ACRONYMS = words.table("acronyms")  # the 55 acronyms and what each stands for
 TYPOS = {wrong: right for right, every in words.table("misspelled").items() for wrong in every}
 """The 35 typos and their corrections."""
-_NO_ACRONYMS = frozenset(words.WORDS["stop_words_of_acronyms"])
-"""The 82 words that are not misspelled acronyms."""
-_BLANKS = re.compile(r"(?:[^\S\x1c-\x1f\x85]|\ufeff)+")
-"""White space as JavaScript has it."""
+_NO_ACRONYMS = frozenset(words.WORDS["stop_words_of_acronyms"])  # the 82 words that are not misspelled acronyms
+_BLANKS = re.compile(r"(?:[^\S\x1c-\x1f\x85]|\ufeff)+")  # white space as JavaScript has it
 MAX_EDITS = 2
-MIN_TERM = 3
-"""Characters of the shortest word that the program looks up: it never expands acronyms of two letters."""
-LONG_TERM = 4
-"""Characters from which a word is compared with the words an acronym stands for."""
+MIN_TERM = 3  # characters of the shortest word that the program looks up: it never expands acronyms of two letters
+LONG_TERM = 4  # characters from which a word is compared with the words an acronym stands for
 _SPELLED = tuple(
     (word, name)
     for name, texts in ACRONYMS.items()

@@ -53,10 +53,8 @@ class Session:
     labelled: Ask of queries that had been drawn before, too, what has no label; they come last.
     """
 
-    enough = MIN_TO_SHIP
-    """Labelled queries from which on they decide."""
-    decided: SavedRun | None = None
-    """The last recommend on the labels that the data set has."""
+    enough = MIN_TO_SHIP  # labelled queries from which on they decide
+    decided: SavedRun | None = None  # the last recommend on the labels that the data set has
 
     def __init__(
         self,
