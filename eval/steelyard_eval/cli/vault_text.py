@@ -14,15 +14,15 @@ from steelyard.memory.entry import Entry, Hit
 from steelyard.results import SearchResult
 from steelyard.systems.base import scan_result
 from steelyard_eval.common.console import cut, fold, table, width, with_colours, wrapped
-from steelyard_eval.common.formatting import columns_of, counted
+from steelyard_eval.common.formatting import columns_of
 
 HIT_TEXT_INDENT = 13
 
 
 def listing(entries: Iterable[Entry]) -> str:
-    """Print one line for each entry: day, type, id and title."""
-    rows = ((format_time(e.created_at)[:10], e.type or e.kind, e.id, e.title) for e in entries)
-    columns = {name: name for name in ("created", "type", "id", "title")}
+    """Print one line for each entry: day, type, kind, id and title."""
+    rows = ((format_time(e.created_at)[:10], e.type, e.kind, e.id, e.title) for e in entries)
+    columns = {name: name for name in ("created", "type", "kind", "id", "title")}
     return table([dict(zip(columns, row, strict=True)) for row in rows], columns)
 
 
@@ -102,8 +102,7 @@ def index_notes(counts: dict[str, Any], dataset: str) -> Iterator[str]:
     from steelyard_eval.datasets.groups import duplicates_in_words  # here: a search reads no data set
 
     if counts["outside"]:
-        gone = counted(counts["outside"], "entry", "entries")
-        yield f"not in {dataset} any more: {gone} of the vault; --prune removes them"
+        yield f"entries of the vault that are not in {dataset}: {counts['outside']}; --prune removes them"
     if line := duplicates_in_words(counts["duplicates"]):
         yield line
     for model in counts["stale"]:

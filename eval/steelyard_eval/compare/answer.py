@@ -202,9 +202,9 @@ def of_values(
 
 def without_relevant(dataset: Dataset, queries: Sequence[Query], metric: str) -> list[Message]:
     """How many labelled queries no list can answer, and the most that the mean can be for them."""
-    none = sum(not any(dataset.qrels[query.id].values()) for query in queries)
-    facts: dict[str, Fact] = {"none": none, "queries": len(queries), "metric": metric}
-    return [Message("without_relevant", {**facts, "most": 1 - none / len(queries)})] if none else []
+    none = [query.id for query in queries if not any(dataset.qrels[query.id].values())]
+    facts: dict[str, Fact] = {"none": len(none), "queries": len(queries), "metric": metric, "ids": none}
+    return [Message("without_relevant", {**facts, "most": 1 - len(none) / len(queries)})] if none else []
 
 
 def few(queries: Sequence[Query], tests: Iterable[Paired]) -> list[Message]:

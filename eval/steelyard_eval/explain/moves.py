@@ -22,8 +22,9 @@ ROUNDING = 1e-12
 def moves(before: ListView, after: ListView, about: Callable[[str], ExplainedEntry]) -> list[ChangeRecord]:
     """Make a record for every entry of either list, in the order of the second, then those that left.
 
-    `by` is the signal whose lead changed most in the direction of the move, and for an entry that the first
-    configuration does not rank the one that adds most to its score in the second. None when no signal did it,
+    `by` is the signal whose lead changed most in the direction of the move, of those that lead that way now if
+    any does: a list that counts for less than alone moves nothing. For an entry that the first configuration does
+    not rank it is the one that adds most to its score in the second. None when no signal did it,
     because other entries moved, or when the second list has no signals. `why` is left empty.
     """
     records = [_move(about(id_), before, after) for id_ in {**after.listed, **before.listed}]
@@ -46,7 +47,9 @@ def moves(before: ListView, after: ListView, about: Callable[[str], ExplainedEnt
         names = sorted({*first, *second})
         move["changes"] = {name: second.get(name, 0.0) - first.get(name, 0.0) for name in names}
         sign = (_places_up(move) > 0) - (_places_up(move) < 0)
-        move["by"] = _largest({name: sign * change for name, change in move["changes"].items()}, ROUNDING)
+        gained = {name: sign * change for name, change in move["changes"].items()}
+        ahead = {name: gain for name, gain in gained.items() if sign * second.get(name, 0.0) > ROUNDING}
+        move["by"] = _largest(ahead, ROUNDING) or _largest(gained, ROUNDING)
     for move in records:
         if move["id"] in after.listed and move["id"] not in before.ranked:
             move["by"] = _largest(_parts(after, move["id"]), 0.0)

@@ -79,7 +79,7 @@ def update(
         hashes=Hashes(**gate.hashes, sources=setup.sources_hash()),
         platform=setup.platform_name(),
         reason=reason.strip(),
-        contenders=tuple(_kept_anew(gate, own, rows.get(own.label)) for own in now),
+        contenders=tuple(_kept_anew(gate, own, None if accept_worse else rows.get(own.label)) for own in now),
         states={name: dict(state) for name, state in gate.states().items()},
     )
     copy = None if gate.baseline is None else backup_path(gate.path)

@@ -112,7 +112,7 @@ def _rows(one: BaselineComparison, before: str) -> Iterator[structs.Row]:
     )
     yield structs.Row(before, kept.kind, kept.strategy, _means(kept.values), settings=kept.settings)
     if any(row.anchor is not None for row in kept.lists):
-        yield structs.Row(f"{before} {kept.anchor_date}", kept.kind, "", _means(kept.anchor))
+        yield structs.Row(f"{now.label}, anchor of {kept.anchor_date}", kept.kind, "", _means(kept.anchor))
 
 
 def _means(values: Values) -> dict[str, structs.Estimate]:

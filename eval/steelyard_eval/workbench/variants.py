@@ -24,7 +24,7 @@ from steelyard_eval.measures.metrics import known_mean, parse_measures
 from steelyard_eval.measures.paired import MARGIN, mean_interval, paired
 from steelyard_eval.recording.next_steps import words_of
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Answer, Cell, Decision, Fact, Latency, Message, Result, Row, Step, Table
+from steelyard_eval.result.structs import Answer, Cell, Decision, Fact, Latency, Message, Result, Row, Table
 from steelyard_eval.result.structs import replace as changed
 from steelyard_eval.views.frames import Answered
 
@@ -124,31 +124,19 @@ def compare_models(
     rows = [made[0], changed(made[1], against=test)]
     told = answer(rows, names[0], metric, dataset, {}, {}, queries=len(queries), model=names[1])
     shares = [known_mean(side.values[_shown(side).label][str(JUDGED)]) for side in sides]
-    steps = [
-        Step(
-            "label_model", {"model": name}, words_of("judge", dataset, str(strategy), options={"--embedder": kind})
-        )
-        for name, kind, share in zip(names, (old, new), shares, strict=True)
-        if told.key == "open" and share < 1 and not dataset.complete
-    ]
-    told = changed(told, steps=steps or told.steps, formula="")
+    labelled = [f"{share:.0%} under {name}" for name, share in zip(names, shares, strict=True) if min(shares) < 1]
     base = sides[0].result
     words = words_of("compare", dataset, str(strategy), options={"--embedder": old})
     words += ["--embedder", new] if words else []
     about = changed(base.provenance, command=words, baseline=names[0], metrics=[metric], candidates=None)
     about = changed(about, model=" and ".join(names))
+    told = changed(told, formula="")
     result = changed(base, kind="compare", answer=told, provenance=about, rows=rows, decision=None, tables=[])
     values = {name: {metric: side.out_of_fold} for name, side in zip(names, sides, strict=True)}
     both = [one for side in sides for one in side.result.notices if one.key not in OF_ONE_MODEL]
     notices = [Message("own_weights", {}), *(one for at, one in enumerate(both) if one not in both[:at])]
-    if min(shares) < 1:
-        notices.insert(
-            1,
-            Message(
-                "unjudged_models",
-                {"shares": [f"{share:.0%} under {name}" for name, share in zip(names, shares, strict=True)]},
-            ),
-        )
+    if labelled:
+        notices.insert(1, Message("unjudged_models", {"shares": labelled}))
     return Answered(changed(result, queries=[], entries={}, notices=notices), values)
 
 

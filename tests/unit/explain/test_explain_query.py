@@ -150,7 +150,8 @@ def test_who_moved_and_by_which_signal(tmp_path):
     a 0.2 + 0, b 0.12 + 0.8, c 0.04 + 0.4; the range is 0.92 - 0.2 = 0.72. Both weights differ, so that shares of
     the ranges are compared. b and c passed a. Importance puts b ahead of a by -0.4 / 0.8 = -1/2, then by
     -0.08 / 0.72 = -1/9, tags by 0, then by 0.8 / 0.72 = 10/9: tags did more. c: importance -1, then
-    -0.16 / 0.72 = -2/9, tags 0, then 5/9: importance did more. For a it is the mean of both, with the other sign.
+    -0.16 / 0.72 = -2/9, which holds it back still, tags 0, then 5/9: tags put it ahead. For a
+    it is the mean of both, with the other sign.
     """
     before, after = (f"weighted_sum({i}*importance, {t}*tags)" for i, t in ((1, 0), (0.2, 0.8)))
     made = dataset(tmp_path, ENTRIES["moved"], {"text": "cache", "tags": ["x", "y"]}, {"b": 1})
@@ -158,7 +159,7 @@ def test_who_moved_and_by_which_signal(tmp_path):
     moves = {c["id"]: c for c in found.record["changes"]}
     assert [(i, m["kind"], m["before"], m["after"], m["by"]) for i, m in moves.items()] == [
         ("b", "moved", 2, 1, "tags"),
-        ("c", "moved", 3, 2, "importance"),
+        ("c", "moved", 3, 2, "tags"),
         ("a", "moved", 1, 3, "tags"),
     ]
     assert moves["a"]["changes"] == pytest.approx({"importance": 1 / 6 - 3 / 4, "tags": -5 / 6})
@@ -167,7 +168,7 @@ def test_who_moved_and_by_which_signal(tmp_path):
     assert moves["a"]["standing"] == pytest.approx({"before": 3 / 4, "after": 1 / 6 - 5 / 6})
     assert [line.split(maxsplit=4)[2:] for line in str(found).splitlines()[-3:]] == [
         ["b", "1", "tags"],
-        ["c", "-", "importance"],
+        ["c", "-", "tags"],
         ["a", "-", "tags"],  # it has none, so what lifts others took it down
     ]
 

@@ -342,6 +342,9 @@ def test_a_decline_in_small_steps_is_seen_by_the_anchor(data, lists, based):
     assert verdicts[-1][1] == "fail"
     assert [step[0] for step in verdicts if step[0] == "fail"] == [], verdicts
     assert found.result.findings[0].key == "gate_anchor"
+    accepted = {"reason": "wanted", "baseline": own, "accept_worse": True}  # which no single step has to fail for
+    data.update_baseline(step(share - 1), **accepted)
+    assert data.gate(step(share), baseline=own).verdict != "fail"
 
 
 def test_the_anchor_moves_up_with_what_is_significantly_better(data, based):

@@ -375,6 +375,13 @@ class TestCommand:
         file.write_text(file.read_text().replace('"grade": 2', '"grade": 3'))
         assert "1 changed (q1 m2)" in judged(unstated, "--apply").stdout
         assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 3}}
+        corpus = unstated / "corpus.jsonl"
+        corpus.write_text(
+            "".join(row for row in corpus.read_text().splitlines(keepends=True) if '"m2"' not in row)
+        )
+        (unstated / "qrels.txt").write_text("q1 0 m1 1\n")  # as an import leaves them whose source lost m2
+        judged(unstated, "--apply")
+        assert load(unstated).qrels == {"q1": {"m1": 1}}
 
 
 class TestOtherSets:

@@ -78,7 +78,7 @@ def apply(session: Session) -> Applied:
         raise ConfigError(f"{quote(str(source), PATH_WIDTH)} has no labels to apply; {here}")
     if session.first:
         second = {query: dict(row) for query, row in dataset.second.items()}
-        given = {pair: one.grade for pair, one in session.given.items() if one.grade is not None}
+        given = session.held(session.given)
         for (query, entry), grade in given.items():
             second.setdefault(query, {})[entry] = grade
         return _written({dataset.path / SECOND_LABELS: qrels_text(second)}, [*given], [])

@@ -259,10 +259,16 @@ class Session:
         pool, labels = self.pool, {query: dict(known) for query, known in self.pool.dataset.qrels.items()}
         whole = fully_labelled(pool, self.grades(given)).tolist() if self.random else range(len(pool.queries))
         fair = pool.dataset.random_queries | {pool.queries[query].id for query in whole}
-        for (query, entry), one in given.items():
-            if one.grade is not None and (query in fair or not self.random):
-                labels.setdefault(query, {})[entry] = one.grade
+        for (query, entry), grade in self.held(given).items():
+            if query in fair or not self.random:
+                labels.setdefault(query, {})[entry] = grade
         return labels
+
+    def held(self, given: Mapping[Pair, Judgment]) -> dict[Pair, int]:
+        """The grades of pairs that the data set has; an update may have removed others, whose judgments stay."""
+        asked = {query.id for query in self.pool.dataset.queries}
+        there = ((pair, one.grade) for pair, one in given.items() if pair[0] in asked and pair[1] in self._entries)
+        return {pair: grade for pair, grade in there if grade is not None}
 
 
 def ten_of(pool: Pool) -> dict[Pair, Judgment]:
