@@ -6,10 +6,9 @@ Source: Deerwester et al., Indexing by Latent Semantic Analysis, JASIS 1990.
 import io
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from hashlib import sha256
-from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from steelyard.base.errors import EmbedderError, VaultError, quote
 from steelyard.embedders.embed import LSA, Kind, Vectors, unit
 from steelyard.memory.words import ENGLISH, STEMMERS, languages_of
 from steelyard.stores.analysis import Analysis
+from steelyard.stores.postings import Postings
 
 DIMENSIONS = 192
 VOCABULARY = 30_000
@@ -29,6 +29,8 @@ SAMPLE = 500
 """Texts by which the languages are told."""
 NOISE = 1e-9
 """Directions whose singular value is a smaller share of the largest are rounding, and differ by machine."""
+ROWS = 2**13
+"""Texts whose vectors are kept, some 17 MB: most recipes of an entry give the same words."""
 _FITTING = threading.Lock()
 """A limit on threads holds for the whole process, and the first of two fits to end would lift the other's."""
 
@@ -44,6 +46,7 @@ class LsaEmbedder:
     ) -> None:
         self._vocabulary, self._idf, self._components = vocabulary, idf, components
         self._words = Analysis(languages=tuple(languages))
+        self._row = lru_cache(ROWS)(self._projected)
 
     @classmethod
     def fit(cls, texts: Sequence[str], languages: Sequence[str] = (), seed: int = 0) -> "LsaEmbedder":
@@ -61,11 +64,10 @@ class LsaEmbedder:
         from threadpoolctl import threadpool_limits
 
         analysis = Analysis(languages=tuple(languages) or languages_of(texts[:: len(texts) // SAMPLE + 1]))
-        numbers: dict[str, int] = {}
-        text, word, counts = _counted(
-            map(analysis.entry, texts), lambda word: numbers.setdefault(word, len(numbers))
-        )
-        seen = dict(zip(numbers, np.bincount(word).tolist(), strict=False))
+        counted = Postings.of((analysis.entry(text), ()) for text in texts)
+        text, counts, _ = counted.complete
+        holding = np.diff(counted.begins)
+        seen = dict(zip(counted.words, holding.tolist(), strict=True))
         kept = sorted(sorted(seen, key=lambda word: (-seen[word], word))[:VOCABULARY])
         if len(kept) < 3 or len(texts) < 3:
             raise EmbedderError(
@@ -74,7 +76,7 @@ class LsaEmbedder:
             )
         vocabulary = {word: i for i, word in enumerate(kept)}
         idf = np.array([np.log((len(texts) + 1) / (seen[w] + 1)) + 1 for w in kept], dtype=np.float32)
-        place = np.array([vocabulary.get(word, -1) for word in numbers])[word]
+        place = np.repeat([vocabulary.get(word, -1) for word in seen], holding)
         order = np.lexsort((place, text, place < 0))[: np.count_nonzero(place >= 0)]
         begins, weights = _weights(text[order], place[order], counts[order], len(texts), idf)
         matrix = csr_matrix((weights.astype(np.float64), place[order], begins), shape=(len(texts), len(kept)))
@@ -88,12 +90,15 @@ class LsaEmbedder:
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; the row of a text without a known word is all zeros."""
         terms = self._words.entry if kind == "entry" else self._words.query
-        text, word, counts = _counted(map(terms, texts), self._vocabulary.get)
-        begins, values = _weights(text, word, counts, len(texts), self._idf)
-        result = np.zeros((len(texts), self._components.shape[1]), dtype=np.float32)
-        for row, (begin, end) in enumerate(pairwise(begins.tolist())):
-            (self._components[word[begin:end]] * values[begin:end, None]).sum(axis=0, out=result[row])
-        return unit(result)
+        rows = [self._row(tuple(terms(text))) for text in texts]
+        return unit(np.array(rows, dtype=np.float32).reshape(len(texts), self._components.shape[1]))
+
+    def _projected(self, words: tuple[str, ...]) -> Vectors:
+        """float32[dimensions]: the words of a text, before their length is made 1."""
+        known = [place for word in words if (place := self._vocabulary.get(word)) is not None]
+        number, counts = np.unique(np.array(known, dtype=np.int64), return_counts=True)
+        _, values = _weights(np.zeros_like(number), number, counts, 1, self._idf)
+        return np.asarray((self._components[number] * values[:, None]).sum(axis=0))
 
     def warm(self) -> bool:
         """Return True: the model is a few arrays in memory."""
@@ -164,18 +169,8 @@ def _array(raw: bytes) -> Vectors:
     return array
 
 
-def _counted(texts: Iterable[Sequence[str]], number: Callable[[str], int | None]) -> tuple[Indices, ...]:
-    """Text, word and count of each word of each text that has a number, by text and then by word, ascending."""
-    coded = [[code for word in words if (code := number(word)) is not None] for words in texts]
-    text = np.repeat(np.arange(len(coded)), np.fromiter(map(len, coded), dtype=np.int64))
-    word = np.array([*chain.from_iterable(coded)], dtype=np.int64)
-    width = int(word.max(initial=0)) + 1
-    pairs, counts = np.unique(text * width + word, return_counts=True)
-    return pairs // width, pairs % width, counts
-
-
 def _weights(text: Indices, word: Indices, counts: Indices, texts: int, idf: Vectors) -> tuple[Indices, Vectors]:
-    """Where each text begins in what `_counted` gave, and the TF-IDF weights, of length 1 in each text."""
+    """Where each text begins, of texts that ascend, and the TF-IDF weights, of length 1 in each text."""
     begins = np.searchsorted(text, np.arange(texts + 1)).astype(np.int64)
     values = (1 + np.log(counts.astype(np.float32))) * idf[word]
     lengths = np.array([np.sqrt((own * own).sum()) for own in np.split(values, begins[1:-1])], dtype=np.float32)

@@ -5,6 +5,7 @@ index serves every scope.
 """
 
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -127,7 +128,7 @@ class Postings(Segment):
     """A segment in memory: the postings of word number w are `begins[w]` to `begins[w + 1]`."""
 
     lengths: Indices
-    words: dict[str, int]
+    words: defaultdict[str, int]
     begins: Indices
     complete: Posting
     places: Indices  # where the positions of each posting begin, and where the last end; empty where none are kept
@@ -136,12 +137,14 @@ class Postings(Segment):
     @classmethod
     def of(cls, texts: Iterable[Read], after: Sequence["Postings"] = ()) -> "Postings":
         """Count texts; texts and words are numbered on after those of other segments."""
-        first, words = sum(len(one.lengths) for one in after), after[0].words if after else {}
+        first, words = sum(len(one.lengths) for one in after), after[0].words if after else defaultdict[str, int]()
+        words.default_factory = words.__len__  # a new word gets the next number
         codes, places, sizes = array("i"), array("i"), array("i")
         for read, where in texts:
-            codes.extend([words.setdefault(word, len(words)) for word in read])
+            codes.extend(map(words.__getitem__, read))
             places.extend(where)
             sizes.append(len(read))
+        words.default_factory = None
         lengths = np.array(sizes, dtype=np.int64)
         both = np.sort(np.array(codes, dtype=np.int64) << 32 | np.arange(len(codes)))  # faster than a stable sort
         code, order = both >> 32, both & (2**32 - 1)
