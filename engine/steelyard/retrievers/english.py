@@ -42,6 +42,8 @@ MAX_STEMMED = 1_000
 STOP_WORDS = stop_lists()["english"]
 """The 127 words that PostgreSQL's English configuration drops; each still counts as a position."""
 
+_STEMMABLE = re.compile("['y]|(?:s|e|ed|er|al|ic|ing|ion|[ae]nt|ll|li|iti|ism|[ae]nci|ogi|ator|ful)$")
+"""What a word has of which any step of the stemmer takes something: one in four has nothing."""
 _STEMMED = frozenset(("plain", "word", "compound", "part"))
 _DIGITS = frozenset("0123456789")
 _LETTER_BY_LETTER = str.maketrans({"\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}": "i", "\u03a3": "\u03c3"})
@@ -181,6 +183,8 @@ def stem(word: str) -> str:
     >>> [stem(word) for word in ("rotating", "generalization", "skies", "added", "is")]
     ['rotat', 'general', 'sky', 'ad', 'is']
     """
+    if not _STEMMABLE.search(word):
+        return word
     # Imported when a text is first read, because 28 languages come with it.
     from snowballstemmer.english_stemmer import EnglishStemmer
 
