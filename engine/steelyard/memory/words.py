@@ -143,7 +143,8 @@ def within(found: str, one_letter: bool, identifiers: str, language: str) -> tup
             words += map("".join, pairwise(letters)) if len(letters) > 1 else letters
         elif part:
             small = (part.translate(_TURKISH) if language == "turkish" else part).lower().replace("i\u0307", "i")
-            pieces = _PARTS.findall(part) if identifiers != "whole" and part.isascii() else []
+            parted = part.isascii() and not (part == small and part.isalpha())  # small letters alone are one part
+            pieces = _PARTS.findall(part) if identifiers != "whole" and parted else []
             several = [piece.lower() for piece in pieces if len(piece) > 1]
             words += [small] if identifiers == "both" or not several else []
             words += several if several != [small] or identifiers == "split" else []
