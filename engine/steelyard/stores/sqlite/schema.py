@@ -326,7 +326,7 @@ def tokenizing(db: T) -> T:
 
         def tokens(text: bytes, flags: int, locale: str | None) -> Iterator[Any]:
             if text.isascii() or not OTHER_SCRIPTS.search(told := text.decode("utf-8", "replace")):
-                yield from porter(text, flags, locale)
+                yield from porter(text, flags, locale, include_offsets=False)
                 return
             for word in split(told, one_letter=True):
                 if not OTHER_SCRIPTS.search(word):
