@@ -188,7 +188,7 @@ class LabelScorer:
             return cast(Grid, found)
         made, each = _forms(table, settings, judgments), columns // len(settings)
         shown = bar("laying out weights", settings)
-        result = Grid.joined([_of(config, next(made), self.metric, each) for config in shown])
+        result = Grid.joined([_of(config, next(made), self.metric, each, len(settings)) for config in shown])
         if len(table) <= KEPT_ROWS:  # for the next command on this recording
             kept.append((asked, result))
         return result
@@ -214,12 +214,12 @@ def _forms(table: SignalTable, settings: Iterable[SearchConfig], judgments: Judg
         yield from forms(table, deep, [config.effective for config in configs], judgments)
 
 
-def _of(config: SearchConfig, form: Form, metric: Measure, columns: int) -> Grid:
+def _of(config: SearchConfig, form: Form, metric: Measure, columns: int, alike: int) -> Grid:
     branches = movable(form)
     block = Block.of(config, form, columns)
     weights = block.weights
     parts = parts_for(metric)
-    values = Kernel.of(form, parts).values(weights)
+    values = Kernel.of(form, parts).values(weights, alike=max(10, alike))
     smooth = composite(values, parts)
     if len(branches) == 1 and len(branches[0]) == 2:
         smooth = smoothing(shares(form, branches, columns)[:, branches[0][0]]) @ smooth

@@ -8,6 +8,7 @@ and 100 and of AP at 100, each brought to the spread of nDCG@10, then averaged o
 more of nDCG@10 on unseen queries than nDCG@10 on the labelled ones does: docs/evidence/tuning.md.
 """
 
+import sys
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,8 +24,9 @@ from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISI
 Singles = NDArray[np.float32]
 
 SMALL = 10_000_000  # work of fewer scores than this uses one thread
-TINY = 300_000
-"""Comparisons of two rows below which numpy makes them: to load what compiles loops takes longer than a search."""
+TINY, UNLOADED = 300_000, 30_000_000
+"""Comparisons of two rows up to which numpy makes them: of one call, and of a grid before numba is loaded, which
+takes as long as 100 million of them."""
 STEP = 4  # columns are padded with zeros, which do not change a sum, to a multiple of this
 METRIC = Measure("nDCG", 10)
 PARTS: Mapping[Measure, float] = {
@@ -78,10 +80,11 @@ class Kernel:
             logs=np.log2(np.arange(1, max(cutoffs) + 2, dtype=np.float64)),
         )
 
-    def values(self, weights: ArrayLike, threads: int | None = None) -> dict[Measure, Floats]:
+    def values(self, weights: ArrayLike, threads: int | None = None, alike: int = 10) -> dict[Measure, Floats]:
         """Compute every measure for every query, float64[W, Q] each, for weights float[W, S].
 
-        So many `threads` share the weights; by default numba's number, or one for little work.
+        So many `threads` share the weights; by default numba's number, or one for little work. `alike` is how many
+        calls of this size a grid makes.
         """
         scaled = self._scaled(np.atleast_2d(np.asarray(weights, dtype=np.float64)))
         form = self.form
@@ -90,7 +93,8 @@ class Kernel:
             parts = np.array_split(scaled, max(1, -(-pairs // SMALL)))
             each = np.concatenate([self._in_numpy(part) for part in parts], axis=1)
         else:
-            each = self._in_numpy(scaled) if threads is None and pairs <= TINY else self._compiled(scaled, threads)
+            few = pairs <= TINY or ("numba" not in sys.modules and pairs * alike <= UNLOADED)
+            each = self._in_numpy(scaled) if threads is None and few else self._compiled(scaled, threads)
         return dict(zip(self.measures, each, strict=True))
 
     def _scaled(self, weights: Floats) -> Singles:
