@@ -31,7 +31,7 @@ class Analysis(Node):
         """
         # Systems embed the same fields by several recipes, most of them a line a field.
         language, lines = self._language(text), map(str.strip, text.split("\n"))
-        return [term for line in lines if line for term in _of_line(self, line, language)]
+        return [*chain.from_iterable(_of_line(self, line, language) for line in lines if line)]
 
     def query(self, text: str) -> list[str]:
         """The words of a query, which may be in any language of the memory: the stems of each."""

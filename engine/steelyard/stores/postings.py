@@ -147,8 +147,8 @@ class Postings(Segment):
         words.default_factory = None
         lengths = np.array(sizes, dtype=np.int64)
         both = np.sort(np.array(codes, dtype=np.int64) << 32 | np.arange(len(codes)))  # faster than a stable sort
-        code, order = both >> 32, both & (2**32 - 1)
-        text = np.repeat(np.arange(first, first + len(lengths)), lengths)[order]
+        code, order = (both >> 32).astype(np.int32), (both & (2**32 - 1)).astype(np.uint32)
+        text = np.repeat(np.arange(first, first + len(lengths), dtype=np.int32), lengths)[order]
         ends = np.flatnonzero(np.append(np.diff(code, prepend=-1) | np.diff(text, prepend=-1), 1))
         begins = np.searchsorted(code[ends[:-1]], np.arange(len(words) + 1))
         positions = np.array(places)[order] if places else _NO_NUMBERS
@@ -156,21 +156,18 @@ class Postings(Segment):
         return cls(lengths, words, begins, whole, ends if places else _NO_NUMBERS)
 
     def posting(self, word: str) -> Posting:
-        return Posting(*(part.astype(np.int64) for part in self.narrow(self.words.get(word, len(self.begins)))))
-
-    def counter(self, inside: Bools) -> Callable[[str], int]:
-        holding = np.diff(np.append(0, np.cumsum(inside[self.complete.at]))[self.begins]).tolist()
-        return lambda word: holding[at] if (at := self.words.get(word, len(holding))) < len(holding) else 0
-
-    def narrow(self, number: int) -> Posting:
-        """Where the word of a number occurs, as small numbers."""
+        number = self.words.get(word, len(self.begins))
         if number + 1 >= len(self.begins):
             return NOTHING
         begin, end = self.begins[number : number + 2].tolist()
         at, counts, positions = self.complete
         if len(self.places):
             positions = positions[self.places[begin] : self.places[end]]
-        return Posting(at[begin:end], counts[begin:end], positions)
+        return Posting(*(part.astype(np.int64) for part in (at[begin:end], counts[begin:end], positions)))
+
+    def counter(self, inside: Bools) -> Callable[[str], int]:
+        holding = np.diff(np.append(0, np.cumsum(inside[self.complete.at]))[self.begins]).tolist()
+        return lambda word: holding[at] if (at := self.words.get(word, len(holding))) < len(holding) else 0
 
     def beginning(self, prefix: str) -> list[Posting]:
         return [self.posting(word) for word in self.words if word.startswith(prefix)]
@@ -250,5 +247,5 @@ class ScopedPostings:
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:depth]
 
 
-def _narrow(numbers: Indices) -> NDArray[Any]:  # in an eighth of the memory, where they are small
+def _narrow(numbers: NDArray[Any]) -> NDArray[Any]:  # in an eighth of the memory, where they are small
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))

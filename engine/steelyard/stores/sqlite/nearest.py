@@ -200,7 +200,7 @@ class NearestSearch(VaultFile):
             f"SELECT c.rowids, c.validity, v.vectors FROM {table}_chunks c "
             f"JOIN {table}_vector_chunks00 v ON v.rowid = c.chunk_id"
         )
-        for numbers, validity, blob in self._db.each(sql):
+        for numbers, validity, blob in self._db.each(sql, ahead=1):  # a row is a thousand vectors
             used = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
             vectors = np.frombuffer(blob, np.float32).reshape(-1, dim)
             yield np.frombuffer(numbers, np.int64)[used], vectors[used]
