@@ -369,7 +369,7 @@ def embedding(fixture):
         done.extend([min(at, total), total] for at in range(BATCH, total + BATCH, BATCH))
         return batches
 
-    embedded = embed_missing(store, RULE, SPACE, progress)
+    embedded = embed_missing(store, RULE, SPACE, progress=progress)
     counts = {"embedded": embedded, "skipped": len(own) - embedded, "failed": len(store.missing(SPACE))}
     yield "counts", close({name: pipeline["result"][name] for name in counts}, counts)
     yield "batches", same(pipeline["progress"], done)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
@@ -87,8 +88,7 @@ class RecordedEmbedder:
         return unit(np.array([self.vectors[text] for text in texts], dtype=np.float32))
 
     def warm(self) -> bool:
-        """Return True: there is nothing to load."""
-        return True
+        return True  # there is nothing to load
 
 
 def unit(matrix: Vectors) -> Vectors:
@@ -129,42 +129,43 @@ def layers_of(store: ReadableStore) -> tuple[str, ...]:
 def embed_missing(
     store: Vault,
     embedder: Embedder,
-    space: Space,
+    *spaces: Space,
     progress: Callable[[Sequence[Sequence[str]]], Iterable[Sequence[str]]] = iter,
 ) -> int:
-    """Embed the entries that have no vector in this space, in batches of 100; returns how many were embedded.
+    """Embed the entries that have no vector in one of these spaces, in batches of 100; returns how many were made.
 
-    Each batch is one transaction, so an interrupted run loses at most one batch. Entries whose text
-    is empty, or has no word that the model knows, stay without a vector: only keywords find them.
-    `progress` wraps the list of batches, for example to draw a progress bar. Raises EmbedderError when the
-    embedder fails, with the number of entries that were done.
+    Each batch is one transaction, so an interrupted run loses at most one; a text of several spaces is embedded
+    once. Entries whose text is empty, or has no word that the model knows, stay without a vector: only keywords
+    find them. `progress` wraps the list of batches. Raises EmbedderError, with how many entries were done.
     """
-    ids = store.missing(space)
+    lacking = {space: {*store.missing(space)} for space in spaces}
+    ids = sorted(set[str]().union(*lacking.values()))
     done, embedded = store.count() - len(ids), 0
     for batch in progress([ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]):
-        state = store.at()
-        if texts := texts_of(store, space, batch):
+        state, texts = store.at(), texts_of(store, spaces, batch)
+        if distinct := list(dict.fromkeys(chain.from_iterable(own.values() for own in texts.values()))):
             try:
-                vectors = embed_checked(embedder, list(texts.values()))
+                rows = dict(zip(distinct, embed_checked(embedder, distinct), strict=True))
             except EmbedderError as error:
                 raise EmbedderError(f"{error}; {done} of {store.count()} entries were done") from None
-            rows = dict(zip(texts, vectors, strict=True))
             with store.transaction():
                 # An entry that was changed meanwhile is skipped, because this vector belongs to its old text.
-                now = texts if store.at() == state else texts_of(store, space, batch)
-                keep = [id_ for id_, text in texts.items() if rows[id_].any() and now.get(id_) == text]
-                if keep:
-                    store.put_vectors(space, keep, np.array([rows[id_] for id_ in keep]))
-            embedded += len(keep)
+                now = texts if store.at() == state else texts_of(store, spaces, batch)
+                for space, own in texts.items():
+                    same = {id_ for id_, text in own.items() if now[space].get(id_) == text} & lacking[space]
+                    if keep := [id_ for id_ in own if id_ in same and rows[own[id_]].any()]:
+                        store.put_vectors(space, keep, np.array([rows[own[id_]] for id_ in keep]))
+                    embedded += len(keep)
         done += len(batch)
     return embedded
 
 
-def texts_of(store: Vault, space: Space, ids: Sequence[str]) -> dict[str, str]:
-    """Return the texts to embed, for the entries that have one."""
-    fields = ["tags" if name == "tag" else name for name in template_fields(space.recipe)]
-    rendered = {entry.id: render(space.recipe, entry) for entry in store.get(ids, fields)}
-    return {id_: text for id_, text in rendered.items() if text.strip()}
+def texts_of(store: Vault, spaces: Iterable[Space], ids: Sequence[str]) -> dict[Space, dict[str, str]]:
+    """Return the texts that each space embeds, for the entries that have one."""
+    named = {name for space in spaces for name in template_fields(space.recipe)}
+    entries = store.get(ids, sorted("tags" if name == "tag" else name for name in named))
+    rendered = {space: {entry.id: render(space.recipe, entry) for entry in entries} for space in spaces}
+    return {space: {id_: text for id_, text in own.items() if text.strip()} for space, own in rendered.items()}
 
 
 def installed() -> list[str]:
@@ -209,7 +210,6 @@ class UnavailableEmbedder:
         raise EmbedderError(self._reason)
 
     def warm(self) -> bool:
-        """Never."""
         return False
 
 
@@ -295,7 +295,6 @@ class CachedEmbedder:
         return np.array([vectors[text] for text in texts], dtype=np.float32)
 
     def warm(self) -> bool:
-        """See Embedder.warm."""
         return self.inner.warm()
 
     @cached_property

@@ -25,6 +25,7 @@ VOCABULARY = 30_000
 ITERATIONS = 2
 """Power iterations of the SVD; more cost time and find no better neighbours (docs/evidence/benchmarks.md)."""
 OVERSAMPLES = 10
+COLUMNS = 32  # vectors that the SVD multiplies at a time: each by itself, so this changes memory and no bit
 SAMPLE = 500
 """Texts by which the languages are told."""
 NOISE = 1e-9
@@ -101,8 +102,7 @@ class LsaEmbedder:
         return np.asarray((self._components[number] * values[:, None]).sum(axis=0))
 
     def warm(self) -> bool:
-        """Return True: the model is a few arrays in memory."""
-        return True
+        return True  # the model is a few arrays in memory
 
     @cached_property
     def version(self) -> str:
@@ -148,13 +148,17 @@ def _truncated_svd(matrix: Any, rank: int, seed: int) -> tuple[Floats, Floats]: 
     """
     from scipy.linalg import qr, svd
 
-    wide = matrix.shape[0] < matrix.shape[1]
-    tall = matrix.T if wide else matrix
+    tall = matrix.T if (wide := matrix.shape[0] < matrix.shape[1]) else matrix
     basis = np.random.RandomState(seed).normal(size=(tall.shape[1], rank + OVERSAMPLES))
+    some = [slice(begin, begin + COLUMNS) for begin in range(0, basis.shape[1], COLUMNS)]
     for _ in range(ITERATIONS):
-        basis = tall.T @ (tall @ basis)
-    basis, _ = qr(tall @ basis, mode="economic", check_finite=False)
-    left, values, right = svd(basis.T @ tall, full_matrices=False, lapack_driver="gesdd")
+        basis = np.hstack([tall.T @ (tall @ basis[:, part]) for part in some])
+    image = np.empty((tall.shape[0], basis.shape[1]), order="F")  # as LAPACK reads it, so that none is copied
+    for part in some:
+        image[:, part] = tall @ basis[:, part]
+    basis, _ = qr(image, overwrite_a=True, mode="economic", check_finite=False)
+    small = np.hstack([tall.T @ basis[:, part] for part in some]).T
+    left, values, right = svd(small, full_matrices=False, lapack_driver="gesdd")
     components = (basis @ left)[:, :rank].T if wide else right[:rank]
     largest = np.abs(components).argmax(axis=1)
     return values[:rank], components * np.sign(components[np.arange(rank), largest])[:, None]

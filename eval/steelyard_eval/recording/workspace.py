@@ -179,11 +179,10 @@ class Workspace:
         systems = list(systems)
         for index in keyword_indexes(systems):
             self.store.ensure_index(index)
-        for system in systems:
-            if self.embedder is not None:
-                for layer in sorted(layers):
-                    space = embed.space_of(self.embedder, layer, system.reading.recipe)
-                    embed.embed_missing(self.store, self.embedder, space, partial(bar, f"embedding {layer}"))
+        if self.embedder is not None:
+            asked = [(layer, system.reading.recipe) for system in systems for layer in sorted(layers)]
+            spaces = dict.fromkeys(embed.space_of(self.embedder, *one) for one in asked)
+            embed.embed_missing(self.store, self.embedder, *spaces, progress=partial(bar, "embedding"))
 
     def shares(self, queries: int, signals: int) -> bool:
         """Whether workers make a recording of so many queries and signals."""

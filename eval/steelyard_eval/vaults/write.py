@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, quote
@@ -107,12 +108,13 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
         outside, ids = _opened(kinds), [entry.id for entry in vault.entries()]
         for opened in outside.values():  # so that no transaction waits for an answer
             with embed.resumable(opened):
-                for space in _spaces(vault, opened):
-                    for at in bar(f"embedding {space.layer}", range(0, len(ids), embed.BATCH)):
-                        try:
-                            opened.embed(list(embed.texts_of(vault, space, ids[at : at + embed.BATCH]).values()))
-                        except EmbedderError as error:
-                            raise EmbedderError(f"{error}; {at} of {len(ids)} entries were done") from None
+                spaces = _spaces(vault, opened)
+                for at in bar("embedding", range(0, len(ids), embed.BATCH)):
+                    texts = embed.texts_of(vault, spaces, ids[at : at + embed.BATCH]).values()
+                    try:
+                        opened.embed(list(chain.from_iterable(map(dict.values, texts))))
+                    except EmbedderError as error:
+                        raise EmbedderError(f"{error}; {at} of {len(ids)} entries were done") from None
         with vault.transaction():
             vault.rebuild_indexes(keyword_indexes(SYSTEMS.values()))
             vault.drop_words()
@@ -267,11 +269,11 @@ def _renew(vault: Vault, known: _Fit | None, config: SearchConfig | None = None)
 
 def _fitted(vault: Vault, known: _Fit | None) -> _Fit:
     texts = [render(EMBEDDED, entry) for entry in vault.entries()]
-    languages = vault.languages()
-    digest = sha256(json.dumps([texts, languages] if languages else texts).encode()).hexdigest()
-    return (
-        known if known is not None and known.texts == digest else _Fit(LsaEmbedder.fit(texts, languages), digest)
-    )
+    languages, digest = vault.languages(), sha256()
+    for part in json.JSONEncoder().iterencode([texts, languages] if languages else texts):
+        digest.update(part.encode())
+    same = known is not None and known.texts == digest.hexdigest()
+    return known if known and same else _Fit(LsaEmbedder.fit(texts, languages), digest.hexdigest())
 
 
 def _spaces(vault: Vault, embedder: Embedder, config: SearchConfig | None = None) -> list[Space]:
@@ -289,6 +291,5 @@ def _spaces(vault: Vault, embedder: Embedder, config: SearchConfig | None = None
 
 
 def _embed(vault: Vault, embedder: Embedder, config: SearchConfig | None) -> int:
-    spaces = _spaces(vault, embedder, config)
-    shown = {space: partial(bar, f"embedding {space.layer}") for space in spaces}
-    return sum(embed.embed_missing(vault, embedder, space, progress) for space, progress in shown.items())
+    progress = partial(bar, "embedding")
+    return embed.embed_missing(vault, embedder, *_spaces(vault, embedder, config), progress=progress)

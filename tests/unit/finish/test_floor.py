@@ -33,7 +33,7 @@ def searcher(strategy, *finish_stages, vectors=True, texts=TEXTS):
     known |= {"lock": np.array([1, 0], dtype=np.float32), "zebra": np.array([0.6, -0.8], dtype=np.float32)}
     embedder = RecordedEmbedder("tiny", "{text}", known) if vectors else None
     if embedder is not None:
-        embed_missing(vault, embedder, space_of(embedder, "text", ""), iter)
+        embed_missing(vault, embedder, space_of(embedder, "text", ""))
     config = find_system("plain").config(10, "tiny" if vectors else "", {})
     stages = parse_stages([*finish_stages, "cut(10)"])
     return Searcher(vault, replace(config, strategy=parse_strategy(strategy), finish=stages), embedder)
