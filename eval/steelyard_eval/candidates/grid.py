@@ -215,10 +215,9 @@ def _forms(table: SignalTable, settings: Iterable[SearchConfig], judgments: Judg
 
 
 def _of(config: SearchConfig, form: Form, metric: Measure, columns: int, alike: int) -> Grid:
-    branches = movable(form)
+    branches, parts = movable(form), parts_for(metric)
     block = Block.of(config, form, columns)
     weights = block.weights
-    parts = parts_for(metric)
     values = Kernel.of(form, parts).values(weights, alike=max(10, alike))
     smooth = composite(values, parts)
     if len(branches) == 1 and len(branches[0]) == 2:

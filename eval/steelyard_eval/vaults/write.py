@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, quote
@@ -112,7 +111,7 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
                 for at in bar("embedding", range(0, len(ids), embed.BATCH)):
                     texts = embed.texts_of(vault, spaces, ids[at : at + embed.BATCH]).values()
                     try:
-                        opened.embed(list(chain.from_iterable(map(dict.values, texts))))
+                        opened.embed([text for own in texts for text in own.values()])
                     except EmbedderError as error:
                         raise EmbedderError(f"{error}; {at} of {len(ids)} entries were done") from None
         with vault.transaction():
