@@ -30,8 +30,7 @@ SAMPLE = 500
 """Texts by which the languages are told."""
 NOISE = 1e-9
 """Directions whose singular value is a smaller share of the largest are rounding, and differ by machine."""
-ROWS = 2**13
-"""Texts whose vectors are kept, some 17 MB: most recipes of an entry give the same words."""
+ROWS = 2**13  # texts whose vectors are kept, some 17 MB: most recipes of an entry give the same words
 _FITTING = threading.Lock()
 """A limit on threads holds for the whole process, and the first of two fits to end would lift the other's."""
 

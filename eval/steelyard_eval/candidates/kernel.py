@@ -24,9 +24,8 @@ from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISI
 Singles = NDArray[np.float32]
 
 SMALL = 10_000_000  # work of fewer scores than this uses one thread
-TINY, UNLOADED = 300_000, 30_000_000
-"""Comparisons of two rows up to which numpy makes them: of one call, and of a grid before numba is loaded, which
-takes as long as 100 million of them."""
+TINY = 300_000  # comparisons of two rows in one call, up to which numpy makes them
+UNLOADED = 30_000_000  # those in a grid before numba is loaded, which takes as long as 100 million of them
 STEP = 4  # columns are padded with zeros, which do not change a sum, to a multiple of this
 METRIC = Measure("nDCG", 10)
 PARTS: Mapping[Measure, float] = {
@@ -83,8 +82,7 @@ class Kernel:
     def values(self, weights: ArrayLike, threads: int | None = None, alike: int = 10) -> dict[Measure, Floats]:
         """Compute every measure for every query, float64[W, Q] each, for weights float[W, S].
 
-        So many `threads` share the weights; by default numba's number, or one for little work. `alike` is how many
-        calls of this size a grid makes.
+        So many `threads` share the weights; by default numba's, or one for little work. A grid has `alike` calls.
         """
         scaled = self._scaled(np.atleast_2d(np.asarray(weights, dtype=np.float64)))
         form = self.form
