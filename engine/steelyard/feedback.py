@@ -85,7 +85,7 @@ class FeedbackLog:
             asked["filter"] = narrowed
         progress = result.progress
         layers = {"layers": progress.counts()} if progress is not None and progress.answered[0] else {}
-        if result.degraded:
+        if result.degraded or result.strategy.signals != self.config.effective.signals:  # it lacked vectors
             asked["degraded"] = True
         stamp = {"schema_version": SCHEMA_VERSION, "timestamp": format_time(self._clock())}
         by = {"client_id": client[:LONGEST_TEXT]} if client else {}

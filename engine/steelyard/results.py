@@ -35,7 +35,7 @@ class SearchResult:
     embedding_calls: int
     """0 or 1, or up to one for each model of a federation."""
     degraded: bool
-    """Whether vectors were missing, or the embedder, a retriever or the re-ranker failed: the others answered."""
+    """Whether the embedder, a retriever or the re-ranker failed, so that the others answered without it."""
     notes: tuple[str, ...] = ()
     """What else was searched by keywords alone, and why."""
     finish: tuple[Stage, ...] = ()

@@ -351,7 +351,7 @@ class TestFiles:
             return code or json.loads(ran.stdout)
 
         plain = search("threshold=0.2", query="rotate keys")
-        assert plain["hits"][0].keys() == {"uri", "score", "snippet", "highlights"}
+        assert plain["hits"][0].keys() == {"id", "title", "uri", "score", "snippet", "highlights"}
         assert (plain["hits"][0]["uri"], plain["progress"]["queries"]) == (f"{SESSION}/10_00.md", 1)
         assert search("content=true", query="rotate keys")["hits"][0]["content"].startswith("Ann: how often")
         direct = search("direct=true", "threshold=-1")["hits"]

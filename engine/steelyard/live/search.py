@@ -195,8 +195,7 @@ class Searcher:
                 lost.append(error)
         if lost:
             self._count(lost)
-        unsearched = not vectors and mode == "always" and strategy != self.config.effective
-        notes = [*map(str, lost), *self._notes(config, strategy, missing, vectors, unsearched)]
+        notes = [*map(str, lost), *self._notes(config, strategy, missing, vectors, mode)]
         notes += [f"{self._moved_by}: {strategy}"] if self._moved_by else []
         if how := sources.approximate(seconds):
             notes.append(f"vectors were searched by {how}, which may miss some of the nearest")
@@ -208,7 +207,7 @@ class Searcher:
             strategy,
             scores,
             sources.embedding_calls - calls,
-            unsearched or bool(lost),
+            bool(lost),
             tuple(notes),
             config.finish,
             asked,
@@ -219,17 +218,18 @@ class Searcher:
         return result if other is None else self._drafted(result, other, query, semantic)
 
     def _notes(
-        self, used: SearchConfig, strategy: Expr, missing: frozenset[str], vectors: bool, unsearched: bool
+        self, used: SearchConfig, strategy: Expr, missing: frozenset[str], vectors: bool, mode: str
     ) -> Iterator[str]:
         """What keywords alone found although vectors were asked for, and the stages left out of `used`."""
-        if unsearched:
-            own = {space.model for space in self._sources.spaces()}
-            own |= {model.partition(":")[0] for model in own}  # lsa:FIT is lsa
-            lacked, vault = min(self.config.models - own, default=""), getattr(self.store, "path", "")
-            what = f"of {quote(lacked)}" if lacked else "for this search"
-            hint = missing_model_hint(lacked, vault, own) or "; add them: steelyard index [--weights FILE]"
-            yield f"the vault has no vectors {what}, so keywords answered alone{hint}"
-        elif vectors and strategy.signals & EMBEDDING:
+        if not vectors:
+            if mode == "always" and strategy != self.config.effective:
+                own = {space.model for space in self._sources.spaces()}
+                own |= {model.partition(":")[0] for model in own}  # lsa:FIT is lsa
+                lacked, vault = min(self.config.models - own, default=""), getattr(self.store, "path", "")
+                what = f"of {quote(lacked)}" if lacked else "for this search"
+                hint = missing_model_hint(lacked, vault, own) or "; add them: steelyard index [--weights FILE]"
+                yield f"the vault has no vectors {what}, so keywords answered alone{hint}"
+        elif strategy.signals & EMBEDDING:
             for lacks in self._sources.without_vectors():
                 yield f"{lacks} no vectors of the model, so keywords alone find these (run steelyard index)"
         for stage in self.config.finish:

@@ -96,7 +96,7 @@ def compare(
     server that steelyard starts (mcp:COMMAND#TOOL). LABEL=CONTENDER names it. An endpoint takes #ids=PATH
     (JMESPath) and body=JSON (for POST) after its address; a tool takes &ids= and &arguments=.
 
-    With two embedders, one strategy (default: what you use today) is tuned for each, and measured out of fold.
+    With two embedders, one strategy (default: today's, else rrf(bm25, vector)) is tuned for each, out of fold.
 
     With --verify, the exit code is 2 if a value differs from that of ir_measures by more than 1e-9.
 

@@ -105,6 +105,7 @@ def search(
         tags = tuple(filter(None, own.tags.split(",")))
         asked = Query(query, filters=scope, tags=tags, domain=own.domain, intent=named)
         result = searcher.search(asked, semantic=own.semantic or "always")
+        lacks = own.semantic != "never" and result.strategy.signals != searcher.config.effective.signals
         showing = searcher.system.showing
         shown = showing.show_all(result.hits, result, own.mode, own.content)
         if own.direct and showing.rows is not None:
@@ -114,7 +115,7 @@ def search(
         if not (options["system"] or options["weights"] or options["strategy"]):
             notes.append(f"ranked by {USUAL_SYSTEM}, the default; name --weights or --system for another ranking")
         document: dict[str, Any] = {"system": searcher.config.name, "strategy": str(result.strategy)}
-        document |= {"embedding_calls": result.embedding_calls, "degraded": result.degraded}
+        document |= {"embedding_calls": result.embedding_calls, "degraded": result.degraded or lacks}
         document |= {"notes": notes, "hits": shown}
         if result.query.intent:
             document["intent"] = {"name": result.query.intent, "confidence": result.query.confidence}

@@ -76,7 +76,6 @@ class LogLine(msgspec.Struct, gc=False):
     actions: Annotated[list[Act], msgspec.Meta(max_length=MOST_HITS)] | None = None
     configuration: dict[str, object] | None = None
     simulated: bool = False
-    degraded: bool = False
     layers: Layers | None = None
 
     @property

@@ -5,7 +5,6 @@ chunks that were lost, vectors that are empty. It says nothing of quality: such 
 worse than always the same default (docs/evidence/few-labels.md), so no weights are ever chosen by them.
 """
 
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -218,8 +217,8 @@ def null_check(dataset: Dataset, current: str | None = None, embedder: str = "au
     often = sum(one >= lead for one in left)
     gone = lead > 0 and (often + 1) / (DRAWS + 1) < ALPHA
     facts: dict[str, Fact] = {"best": best, "other": other, "metric": str(METRIC), "lead": lead, "draws": DRAWS}
+    facts["least"] = int(ALPHA * (DRAWS + 1))
     facts |= {"left": float(np.mean(left)), "most": max(left), "gone": gone, "often": None if gone else often}
-    facts["least"] = math.ceil(ALPHA * (DRAWS + 1)) - 1
     return Message("null_check", facts)
 
 

@@ -37,7 +37,7 @@ from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.trec_runs import Scored
 from steelyard_eval.recording.next_steps import shell_word
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recording.workspace import Workspace, embedder_of
 from steelyard_eval.result.sentences import dialect
 
 BASELINE = Path("reports/baseline.json")
@@ -115,7 +115,9 @@ class Gate:
         """The data set as it is searched; a baseline may name no embedder that asks anybody."""
         if self.embedder or not self.baseline:
             return self.opened(self.embedder or "auto")
-        return self.opened(Naming.of_baseline(self.path).embedder(self.baseline.embedder))
+        tuned = embedder_of(self.dataset, "auto", [row.written for row in self.baseline.contenders])
+        kept = Naming.of_baseline(self.path).embedder(self.baseline.embedder)
+        return self.opened(kept if tuned == "auto" else tuned)  # weights files may be newer than the baseline
 
     @cached_property
     def queries(self) -> tuple[Query, ...]:

@@ -144,7 +144,6 @@ class _ReadingState:
             self.census.reject(str(error), number)
             return
         self.census.simulated |= line.simulated
-        self.census.degraded += line.degraded
         if line.configuration is not None:
             if len(self.configurations) < MOST_POLICIES:
                 self.configurations[line.policy] = line.configuration

@@ -70,7 +70,7 @@ def learned(decision: LogDecision) -> Result:
             Row("chosen" if offered else "nearest", "strategy", next_steps.describe_config(best)),
         ],
         decision=_decision(decision),
-        notices=[*_notices(decision, lists, best)],
+        notices=[*_notices(decision, lists)],
         tables=[table for table in _tables(decision, lists, biases) if table.rows],
     )
 
@@ -167,9 +167,10 @@ def without_feedback(decided: Decided) -> Message:
     """What `recommend` says by the labels alone."""
     alone, made = decide(changed(decided.choice, second=None, gates=ALL_FAMILIES)), decided.ruling
     same = (alone.ruling.verdict, alone.ruling.candidate) == (made.verdict, made.candidate)
-    strategy = None if same or alone.picked is None else next_steps.describe_config(alone.picked)
-    verdict = None if same else alone.ruling.verdict
-    return Message("learn_alone", {"same": same, "verdict": verdict, "strategy": strategy})
+    formula = next_steps.describe_config(alone.picked) if alone.picked else None
+    return Message(
+        "learn_alone", {"same": True} if same else {"verdict": alone.ruling.verdict, "strategy": formula}
+    )
 
 
 def contradiction(decision: LogDecision, biases: Sequence[FeedbackBias]) -> Iterator[Message]:
@@ -206,7 +207,7 @@ def _decision(decision: LogDecision) -> Decision:
     return Decision("keep" if decision.suggested_config is None else "try")
 
 
-def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> Iterator[Message]:
+def _notices(decision: LogDecision, lists: Ints | None) -> Iterator[Message]:
     case, census = decision.case, decision.case.log.census
     shows = sums(case.learned.cells.query, case.learned.cells.shown)
     worth = float(shows.sum() ** 2 / max(float((shows**2).sum()), 1e-12))
@@ -218,7 +219,6 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
         "last": days[1],
     }
     facts |= {"lines": census.lines, "disordered": census.disordered, "simulated": census.simulated}
-    facts["degraded"] = census.degraded or None
     if census.simulated:
         yield Message("learn_simulated")
     yield Message("learn_log", {**_seen(case), **facts})
@@ -228,8 +228,6 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
     if lists is not None:
         yield Message("learn_places", _places(case))
         yield Message("learn_unseen", {"unseen": decision.learned.unseen(lists[1])})
-    if decision.suggested_config is None:
-        yield Message("learn_nearest", {"strategy": next_steps.describe_config(best)})
     yield from (describe_interleaving(turn, case.log.configurations) for turn in case.log.turns[:MOST_TOLD])
 
 

@@ -148,7 +148,6 @@ class Census:
     impressions: int = 0
     acts: int = 0
     simulated: bool = False
-    degraded: int = 0
     disordered: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     first: dict[str, list[int]] = field(default_factory=dict)

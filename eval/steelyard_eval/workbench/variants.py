@@ -30,11 +30,11 @@ from steelyard_eval.views.frames import Answered
 
 WHOLE = "whole"
 TEN = 10
+FUSED = "rrf(bm25, vector)"  # what is compared under two models where today's search reads no vectors
 COLUMNS = ["stage", "replaced", "ms_saved", "calls_saved"]
 OF_WHOLE = frozenset({"apart", "buried", "shared_recipe"})
 """Notices and tables that would say of each part what `compare` says of the whole search."""
-OF_ONE_MODEL = frozenset({"lsa", "tuned_rows", "unjudged"})
-"""Notices on one of two models, which say nothing of both."""
+OF_ONE_MODEL = frozenset({"lsa", "tuned_rows", "unjudged"})  # notices that say nothing of both models
 KINDS = {"same": "idle", "better": "idle", "worse": "needed", "open": "open"}
 
 
@@ -98,7 +98,7 @@ def _mean_new_in_first_ten(result: Result, label: str) -> float:
 
 
 def compare_models(
-    dataset: Dataset, strategy: Given, old: str, new: str, metrics: str = "nDCG@10", seed: int = 0
+    dataset: Dataset, strategy: Given | None, old: str, new: str, metrics: str = "nDCG@10", seed: int = 0
 ) -> Answered:
     """Compare one strategy with the vectors of two models, each with weights of its own, tuned out of fold.
 
@@ -109,10 +109,14 @@ def compare_models(
     queries, metric = judged(dataset, tuning_queries(dataset)[0]), split_contenders(metrics)[0]
     if len(queries) < 2:
         raise ConfigError(f"{dataset.called}: comparing two models needs labelled queries; label some")
-    if not read_config(strategy).config(Setting(TEN)).effective.signals & EMBEDDING:
-        raise ConfigError(f"{strategy} reads no vectors; name a strategy that does, such as 'rrf(bm25, vector)'")
+    config = read_config(strategy or dataset.today).config(Setting(TEN))
+    if not config.effective.signals & EMBEDDING and strategy:
+        raise ConfigError(f"{strategy} reads no vectors; name a strategy that does, such as {FUSED!r}")
+    strategy = strategy or (dataset.today if config.effective.signals & EMBEDDING else FUSED)
+    free = {name: replace(one, model="") for name, one in config.retrievers.items()}  # a file may name one of both
+    only = replace(config, retrievers=free) if config.models else strategy
     sides = [
-        recommend(dataset.embedded_by(name), only=strategy, metric=metric, embedder=name, seed=seed, timed=True)
+        recommend(dataset.embedded_by(name), only=only, metric=metric, embedder=name, seed=seed, timed=True)
         for name in (old, new)
     ]
     names = [side.result.provenance.model or "none" for side in sides]

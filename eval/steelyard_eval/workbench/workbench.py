@@ -180,15 +180,14 @@ class Workbench:
 
         Parameters
         ----------
-        strategy: A system, a strategy or a weights file (default: what is used today).
+        strategy: A system, a strategy or a weights file (default: what is used today, or rrf(bm25, vector)).
         old, new: Embedders, as for `load`.
         metrics: As for `compare`; the first one is compared.
         seed: Seed of the folds.
         """
         from steelyard_eval.workbench.variants import compare_models
 
-        made = compare_models(self.dataset, strategy or self.dataset.today, old, new, metrics, seed)
-        return self._kept(made)
+        return self._kept(compare_models(self.dataset, strategy, old, new, metrics, seed))
 
     def signal_frame(self, split: str | None = None, recording: str | Path | None = None) -> Framed:
         """Return (X, y, groups) of the labelled queries of a split, for `FusionTuner` and other estimators.

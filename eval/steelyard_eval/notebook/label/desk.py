@@ -20,7 +20,7 @@ from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.statement import state_of
 from steelyard_eval.recording.next_steps import chosen_for, deciding, label_step, round_up, writing
 from steelyard_eval.recording.saved_runs import RunFacts
-from steelyard_eval.result.sentences import say
+from steelyard_eval.result.sentences import say, some
 from steelyard_eval.result.structs import Fact, Message, Step
 
 MAX_LISTED_PAIRS = 20
@@ -151,7 +151,7 @@ def sentence(session: Session, record: Record) -> str:
             f"rest could change its lead by {duel['error']:.3f} nDCG@10 (one standard error). "
         )
     elif drawn and not pair:
-        told = f"nothing is left to label: {drawn['labelled']} queries have labels; {_labels_to_go(record)}"
+        told = f"all of {some(session.pool.labels)} is labelled (name others for theirs); {_labels_to_go(record)}"
     return f"{leads}{told[0].upper()}{told[1:]}.{_nothing_found(session)}"
 
 

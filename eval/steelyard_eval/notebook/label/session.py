@@ -202,7 +202,7 @@ class Session:
     def waiting(self) -> list[Pair]:
         """The pairs with a grade that is no label yet, because their query is not judged in full."""
         labels = self.labels
-        return [pair for pair, one in self.given.items() if one.grade not in (None, _grade(labels, pair))]
+        return [pair for pair, grade in self.held(self.given).items() if grade != _grade(labels, pair)]
 
     def grades(self, given: Mapping[Pair, Judgment] | None = None) -> Indices:
         """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one.
