@@ -104,8 +104,8 @@ class FolderReader:
         if content is None:
             return None
         # Parted at line feeds only: str.splitlines would also split at U+2028 inside JSON strings.
-        numbered = ((number, raw.removesuffix(b"\n")) for number, raw in enumerate(BytesIO(content), start=1))
-        return ((number, self._decode(name, number, raw)) for number, raw in numbered if raw.strip())
+        lines = enumerate(BytesIO(content), start=1)
+        return ((n, self._decode(name, n, raw.removesuffix(b"\n"))) for n, raw in lines if not raw.isspace())
 
     def records(self, name: str) -> Iterator[Record] | None:
         """Read the objects of a JSON Lines file, one for each line that is not blank; faults as they are read."""

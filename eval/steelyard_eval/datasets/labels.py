@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
@@ -172,7 +173,7 @@ def sampling_notice(sampled: str, pool: JudgedPool | None, provenance: Sequence[
         yield f"dataset.json does not say {said}; they count as {taken}; add {' and '.join(lacking)} there"
 
 
-GRADES = {-1: 0, 0: 0, 1: 1, 2: 2, 3: 3, 4: 4}
+GRADES: dict[int | None, int] = {-1: 0, 0: 0, 1: 1, 2: 2, 3: 3, 4: 4}
 """Grades by the number that is written. TREC sets write -1 for "judged, not relevant"."""
 COMMENT_SIGN = "#"
 _WRITTEN_NUMBER = re.compile(r"[-+]?[\d.,]*\d[\d.,]*(e[-+]?\d+)?%?|[-+]?(nan|inf|infinity)", re.IGNORECASE)
@@ -207,7 +208,7 @@ class Qrels:
                 remedy = "Put blanks or tabs where it has commas" if commas else "Correct the line"
                 self.reader.fault(file, line, "", quote(text), rule, remedy)
             elif line != lines[0][0] or not self._is_header(values):
-                self._add(file, line, dict(zip(columns, values, strict=True)))
+                self._add(file, line, values[0], values[-2], values[-1])
                 named.add(values[0])
         return named
 
@@ -225,15 +226,13 @@ class Qrels:
         ids = _holds(self.queries, values[0]) or _holds(self.entries, values[1])
         return len(values) == len(BEIR) and not ids and not _WRITTEN_NUMBER.fullmatch(values[-1])
 
-    def _add(self, file: str, line: int, judgment: dict[str, str]) -> None:
-        query, entry, written = judgment["query"], judgment["entry"], judgment["grade"]
+    def _add(self, file: str, line: int, query: str, entry: str, written: str) -> None:
         for name, id_, table in (("query", query, self.queries), ("entry", entry, self.entries)):
             # When no line of the table has an id, that is the fault to report, and not every judgment.
             if table is not None and table.lines and id_ not in table.lines:
                 rule = f"is the id of no {name}"
                 self.reader.fault(file, line, name, quote(id_), rule, "Add it, or remove the line")
-        grade = GRADES.get(number) if (number := read_integer(written)) is not None else None
-        if grade is None:
+        if (grade := GRADES.get(read_integer(written))) is None:
             rule = "must be an integer in 0..4, or -1 for not relevant"
             self.reader.fault(file, line, "grade", quote(written), rule, "Map the grades onto 0..4")
             return
@@ -247,6 +246,7 @@ def _holds(table: JsonLines[Entry] | JsonLines[Query] | None, id_: str) -> bool:
     return table is not None and id_ in table.lines
 
 
+@lru_cache  # of few grades
 def read_integer(written: str) -> int | None:
     """The whole number that a text writes, also as 1.0 or 1e0; None for a fraction and for what is no number.
 
