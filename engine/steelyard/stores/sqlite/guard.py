@@ -44,10 +44,8 @@ BLOB: ColumnTypes = frozenset({bytes})
 NULL: ColumnTypes = frozenset({NoneType})
 """What comes from columns of strict tables."""
 Value = str | float | bytes | None
-ROWS = 256
-"""Rows that are read ahead of whoever iterates over them."""
-STEPS_PER_CHECK = 10_000
-"""Steps of SQLite's machine between two looks at the budget."""
+ROWS = 256  # read ahead of whoever iterates over them
+STEPS_PER_CHECK = 10_000  # of SQLite's machine between two looks at the budget
 LEAST_BUDGET, BUDGET_PER_BYTE = 50_000_000, 50
 """A statement may take this many steps, and this many more a byte of the file; a scan takes about one."""
 LEAST_SECONDS, SECONDS_PER_BYTE = 60.0, 1e-6
@@ -189,15 +187,12 @@ def explained(error: Exception, path: str, on_disk: bool, exhausted: bool = Fals
     return MemoryError(str(error)) if isinstance(error, apsw.NoMemError) else error
 
 
-MEMORY = ":memory:"
-"""The path of a vault without a file."""
-BUSY_TIMEOUT_MS = 30_000
-"""Milliseconds to wait for another process that is writing."""
+MEMORY = ":memory:"  # the path of a vault without a file
+BUSY_TIMEOUT_MS = 30_000  # to wait for another process that is writing
 
 LARGEST_MEMORY = 2**31 - 2**16
 """Bytes of a vault in memory at most: SQLite keeps it in one piece, and allocates none of 2 GiB."""
-LARGEST_MAP = 2**40
-"""Bytes of a file that are mapped at most."""
+LARGEST_MAP = 2**40  # bytes of a file that are mapped at most
 
 
 def connect_memory(address: str) -> GuardedConnection:

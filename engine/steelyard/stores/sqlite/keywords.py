@@ -29,8 +29,7 @@ from steelyard.stores.sqlite.guard import TEXT
 from steelyard.stores.sqlite.schema import index_statements, tokenizing, where
 from steelyard.stores.sqlite.words import FIELD, WordTables
 
-ENTRY = 64
-"""About as many bytes as an entry takes in memory beside its words."""
+ENTRY = 64  # about as many bytes as an entry takes in memory beside its words
 PHRASE_BYTES = 32
 """Bytes for each entry that a phrase occurs in: its number twice, how often, and what that adds."""
 OFTEN = 10
@@ -42,8 +41,7 @@ K1, B = 1.2, 0.75
 LEAST_IDF = 1e-6
 LONGEST_TOKEN = 32_768
 """Bytes of a token that FTS5 reads; longer ones are cut, so texts that hold such are left to it."""
-ROW = 36
-"""The bits of a position within a row, where both are one number."""
+ROW = 36  # the bits of a position within a row, where both are one number
 _PART = re.compile(r'[ \t\r\n]*(?:"((?:[^"]|"")*)"|([^\x00-/:-@\[-^`{-\x7f]+))[ \t\r\n]*(\*?)[ \t\r\n]*')
 _NOWHERE = np.zeros(0, dtype=np.int64)
 _own = threading.local()

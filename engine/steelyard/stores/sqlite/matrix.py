@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 from steelyard.base.arrays import Bools, Indices, Vectors, dots
 from steelyard.stores.base import COSINE
 
-AHEAD = 2**25
-"""How many products are kept of vectors that come next: 128 MB."""
+AHEAD = 2**25  # products that are kept at most of vectors that come next: 128 MB
 SHORTEST_VECTOR, LONGEST_VECTOR = 1e-6, 1e6
 """Lengths between which the error bounds above are right; others would overflow or vanish in float32."""
-UNIT = 2.0**-24
-"""How wrong one operation of float32 may be, relative to its result."""
+UNIT = 2.0**-24  # how wrong one operation of float32 may be, relative to its result
 
 
 @dataclass(frozen=True)

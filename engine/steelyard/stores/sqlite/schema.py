@@ -33,7 +33,8 @@ NOTE = "ON CONFLICT(entry) DO UPDATE SET revision = excluded.revision"
 """How the journal takes an entry that it lists already."""
 _COLUMNS = (f'"{name}" {"REAL" if name in NUMBER_FIELDS else "TEXT"}' for name in EVERY_FIELD if name != "id")
 _SQL = resources.files(__package__).joinpath("vault.sql").read_text("utf-8")
-TABLES = tuple(_SQL.strip().format(columns=", ".join(_COLUMNS), note=NOTE).split("\n\n"))
+_TABLES = _SQL.strip().format(columns=", ".join(_COLUMNS), note=NOTE).split("\n\n")
+TABLES = (*_TABLES, f"PRAGMA user_version = {VERSION}", f"PRAGMA application_id = {APPLICATION_ID}")
 """The statements, run one by one, that make an empty vault of a new file."""
 
 
@@ -340,15 +341,23 @@ def tokenizing(db: T) -> T:
     return db
 
 
-@lru_cache
-def _made(*statements: str) -> frozenset[_Thing]:
-    """The objects that statements make, those of FTS5 and sqlite-vec for themselves included."""
+def _database(*statements: str) -> apsw.Connection:
     db = tokenizing(apsw.Connection(":memory:"))
     db.enable_load_extension(True)
     db.load_extension(sqlite_vec.loadable_path())
     for statement in statements:
         db.execute(statement)
-    rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema")
+    return db
+
+
+empty = lru_cache(partial(_database, *TABLES))
+"""A database with the tables of a vault, made once."""
+
+
+@lru_cache
+def _made(*statements: str) -> frozenset[_Thing]:
+    """The objects that statements make, those of FTS5 and sqlite-vec for themselves included."""
+    rows = _database(*statements).execute("SELECT type, name, tbl_name, sql FROM sqlite_schema")
     return frozenset(_thing(*row) for row in rows) - {_SEQUENCE}
 
 
