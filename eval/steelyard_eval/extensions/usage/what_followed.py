@@ -13,7 +13,7 @@ for more use: what is doubtful counts as nothing. So no act is inferred from
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 
 from steelyard_eval.extensions.usage import session
@@ -84,7 +84,7 @@ class _Open(SearchOutcome):
         most = MOST_RUNS // max(len(self.titles), 1)
         runs: dict[str, str] = {}
         for id_ in self.titles:
-            for run in islice((run for text in self._corpus.texts(id_) for run in session.runs_of(text)), most):
+            for run in islice((run for text in self._corpus.texts(id_) for run in _runs_of(text, most)), most):
                 runs[run] = id_ if runs.get(run, id_) == id_ else ""
         return runs
 
@@ -128,6 +128,11 @@ class _Open(SearchOutcome):
         """What nothing follows any more: asked again counts where nothing of the list was of use later."""
         useless = self.useless or (self.repeated and not self.helped)
         return SearchOutcome(self.search, self.acts, self.repeated, useless and not self.acts)
+
+
+@lru_cache(1024)  # texts: many searches find the same entries
+def _runs_of(text: str, most: int) -> tuple[str, ...]:
+    return tuple(islice(session.runs_of(text), most))
 
 
 def search_outcomes(events: Iterable[Event], corpus: Corpus) -> Iterator[SearchOutcome]:
