@@ -1,6 +1,6 @@
 """Search engines load exports: PostgreSQL with pgvector, Qdrant's client as it runs alone, clients of others.
 
-``pytest -s`` prints how many of the first ten entries are ours, on every third query of qrels/workshop.
+``pytest -s`` prints how many of the first ten entries are ours, on every third query of qrels/workshop at night.
 """
 
 import inspect
@@ -158,12 +158,14 @@ def qdrant(memory):
         found = {numbers[word]: value(own.count(word)) for word in own if word in numbers}
         return models.SparseVector(indices=[*found], values=[*found.values()])
 
+    points = []
     for at, ((entry, vector), text) in enumerate(zip(memory[0], words, strict=True)):
         norm = 1.2 * (1 - 0.75 + 0.75 * len(text) / mean)
         keywords = sparse(text, lambda often, norm=norm: often * 2.2 / (often + norm))
         about = {"id": entry.id, "importance": entry.importance}
         point = {"id": str(UUID(int=at)), "vector": {"embedding": vector, "keywords": keywords}, "payload": about}
-        client.upsert("entries", [models.PointStruct(**point)])
+        points.append(models.PointStruct(**point))
+    client.upsert("entries", points)
 
     def found(strategy, query, vector):
         keywords = sparse(split.query(query.text), float).model_dump()
@@ -200,12 +202,13 @@ def filled(query, values):
 
 
 @pytest.mark.usefixtures("opened_once")
+@pytest.mark.parametrize("nth", [9, pytest.param(3, marks=pytest.mark.nightly)])
 @tabled
-def test_the_first_ten_are_ours(to, strategy, least, request, memory):
+def test_the_first_ten_are_ours(to, strategy, least, nth, request, memory):
     """PostgreSQL has its own words: other parts of compounds, more stop words. Qdrant gets ours."""
     found, search = request.getfixturevalue(to)(strategy), sy.load(workshop()).searcher(strategy)
     shares = []
-    for query, vector in memory[1][::3]:
+    for query, vector in memory[1][::nth]:
         ours = {hit.entry.id for hit in search(query.id).result.hits}
         shares.append(len(ours & {*found(query, vector)}) / max(len(ours), 1))
     print(f"{to}, {strategy}: {np.mean(shares):.3f} of our first ten")
