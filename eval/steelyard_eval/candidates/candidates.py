@@ -22,7 +22,7 @@ from steelyard_eval.compare.source import Source
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import Measure, evaluate_lists, known_mean
-from steelyard_eval.recording.provenance import agree, share
+from steelyard_eval.recording.provenance import agree, agreeing, share
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.replay import ReplayedRun, ShownLists, replay
 from steelyard_eval.result.sentences import say
@@ -170,12 +170,9 @@ def _wide(configs: Sequence[SearchConfig]) -> bool:
 def recording_for(recordings: Sequence[LabelledRecording], config: SearchConfig) -> LabelledRecording:
     """The recording whose lists are those that a configuration would find."""
     *others, last = recordings
-    for known in others:
-        try:
-            agree(config, known.table.fingerprint)
-        except ConfigError:
-            continue
-        if set(needed([config])) & set(LAYERS) <= known.table.columns.keys():
+    fitting = agreeing(config, [known.table.fingerprint for known in others])
+    for known, fits in zip(others, fitting, strict=True):
+        if fits and set(needed([config])) & set(LAYERS) <= known.table.columns.keys():
             return known
     agree(config, last.table.fingerprint)
     return last

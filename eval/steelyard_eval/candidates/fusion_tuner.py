@@ -78,8 +78,7 @@ class FusionTuner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         lists = tuple(name for name in frame.columns if name not in (QUERY, ENTRY) and names_list(name))
         if not lists:
             raise ValueError(f"X has {self.n_features_in_} feature(s) and no list; add a column for each list")
-        setting = Setting(measure.places, lists=lists)
-        return measure, setting.strategy(strategy or f"rrf({', '.join(lists)})")
+        return measure, Setting(measure.places, lists=lists).strategy(strategy or f"rrf({', '.join(lists)})")
 
     def _checked(self, X: Any, y: Any = None, *, reset: bool = False) -> tuple[pd.DataFrame, Ints]:  # noqa: ANN401, N803 -- anything
         """X as a frame, and y as grades; ValueError for what is neither."""

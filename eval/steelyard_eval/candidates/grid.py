@@ -20,7 +20,7 @@ from steelyard.memory.query import Query
 from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 from steelyard_eval.candidates.kernel import DEEPEST, Kernel, Singles, composite, parts_for, smoothing
 from steelyard_eval.candidates.linear_form import Form, forms, movable, on_simplices
-from steelyard_eval.candidates.settings import config_key, setting_key, texts_with_shares
+from steelyard_eval.candidates.settings import config_key, setting_key, texts_with_shares, with_shares
 from steelyard_eval.common.console import bar
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import only, replay
@@ -43,8 +43,7 @@ class Block:
     config: SearchConfig
     slot: Indices
     weights: Floats
-    moving: int
-    """Weights that move together, in the largest branch."""
+    moving: int  # weights that move together, in the largest branch
 
     @classmethod
     def of(cls, config: SearchConfig, form: Form, columns: int) -> "Block":
@@ -84,11 +83,16 @@ class Block:
         return np.round(whole, DIGITS)
 
     @cached_property
+    def key(self) -> str:
+        """The name of the first row in tables of other collections."""
+        return config_key(self.written(0))
+
+    @cached_property
     def keys(self) -> list[str]:
-        """The name of every row in tables of other collections."""
-        if self.config.by_intent:
-            return [config_key(self.written(row)) for row in range(len(self.weights))]
+        """The name of every row."""
         setting = setting_key(self.config)
+        if self.config.by_intent:
+            return [f"{setting} {with_shares(self.written(row).effective)}" for row in range(len(self.weights))]
         return [f"{setting} {text}" for text in texts_with_shares(self.config.strategy, self._rows.tolist())]
 
 
@@ -147,7 +151,7 @@ class Grid:
         """The names of the candidates in tables of other collections; empty where their setting is not `known`."""
         names: list[str] = []
         for block in self.blocks:
-            there = config_key(block.written(0)) in known
+            there = block.key in known
             names += block.keys if there else [""] * len(block.weights)
         return names
 

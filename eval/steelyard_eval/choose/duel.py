@@ -129,8 +129,7 @@ class PairSelection:
         """What judged pairs show; `gains` float64[P] are grades as shares of the highest, NaN where none is."""
         judged = np.isfinite(gains)
         weights = fitted(self.features[judged], gains[judged], self.prior) if judged.any() else self.prior
-        relevance = np.where(judged, gains, sigmoid(self.features @ weights))
-        return PairSelectionState(self, judged, relevance)
+        return PairSelectionState(self, judged, np.where(judged, gains, sigmoid(self.features @ weights)))
 
     def per_query(self, relevance: Floats) -> Floats:
         """float64[C, Q]: nDCG@10 with relevance in the place of labels; 0 where nothing can be relevant."""

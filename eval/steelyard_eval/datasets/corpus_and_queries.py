@@ -54,8 +54,7 @@ def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None)
     corpus = reader.has(CORPUS) or reader.has(f"{CORPUS}.gz")
     if corpus and renamed is None and not any(map(reader.has, (*others, "qrels.txt", "qrels.tsv"))):
         return JsonLines(QUERIES, (), {}, rows=0, unknown=frozenset(), with_unknown=0)
-    known = frozenset(QUERY_FIELDS) | {"filter"}
-    return _read_table(reader, QUERIES, read_query, known, renamed or {})
+    return _read_table(reader, QUERIES, read_query, frozenset({*QUERY_FIELDS, "filter"}), renamed or {})
 
 
 def read_query(

@@ -83,8 +83,7 @@ class BaselineComparison:
 
     @property
     def _rows(self) -> list[tuple[tuple[Sequence[Scored], Sequence[Scored]], BaselineList]]:
-        both = zip(self.now.lists, self.now.deep, strict=True)
-        return list(zip(both, self.baseline.lists, strict=True))
+        return list(zip(zip(self.now.lists, self.now.deep, strict=True), self.baseline.lists, strict=True))
 
     @cached_property
     def against_baseline(self) -> rule.Findings:

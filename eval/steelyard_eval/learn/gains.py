@@ -88,8 +88,7 @@ class FeedbackGains:
     @cached_property
     def scale(self) -> float:
         """What 1 means in a gain: the mean over logged queries of the discounted sum of the ten likeliest."""
-        ideal = self.pairs.ideal(self.classes.relevance)
-        return max(float(ideal[self.cells.queries].mean()), 1e-9)
+        return max(float(self.pairs.ideal(self.classes.relevance)[self.cells.queries].mean()), 1e-9)
 
     def values(self, top: Ints, imputed: float = MIDDLE) -> Floats:
         """float64[..., n]: what lists of rows, int[..., n, PLACES], are worth on the scale of nDCG@10.

@@ -25,7 +25,7 @@ STORED_BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
 def share(configs: Iterable[SearchConfig]) -> list[list[int]]:
     """Group configurations that can share a recording; each joins the first group that fits, by position."""
     groups: list[list[int]] = []
-    identities = [identity(config) for config in configs]
+    identities = [_flat(identity(config)) for config in configs]
     for i, asked in enumerate(identities):
         fitting = (g for g in groups if not any(_differences(asked, identities[other]) for other in g))
         if (group := next(fitting, None)) is None:
@@ -34,22 +34,27 @@ def share(configs: Iterable[SearchConfig]) -> list[list[int]]:
     return groups
 
 
+def agreeing(config: SearchConfig, fingerprints: Sequence[Mapping[str, object]]) -> list[bool]:
+    """Whether a configuration differs from each recording in nothing."""
+    asked, models = _flat(identity(config)), config.models
+    return [models <= {held.get("model", "")} and not _differences(asked, _flat(held)) for held in fingerprints]
+
+
 def agree(config: SearchConfig, fingerprint: Mapping[str, object]) -> None:
     """Raise ConfigError listing every parameter in which a configuration differs from a recording."""
     recorded = fingerprint.get("model", "")
-    problems = _differences(identity(config), fingerprint)
+    problems = _differences(_flat(identity(config)), _flat(fingerprint))
     problems += [("model", model, recorded) for model in sorted(config.models - {recorded})]
     if problems:
         told = [f"{name} is {asked!r}, the recording has {held!r}" for name, asked, held in problems]
         raise ConfigError("; ".join(told) + ". Record again with this configuration")
 
 
-def _differences(asked: Mapping[str, object], fixed: Mapping[str, object]) -> list[tuple[str, object, object]]:
-    """What differs, asked and fixed; a retriever that only one side has is not a difference."""
-    wanted, held = _flat(asked), _flat(fixed)
+def _differences(asked: Mapping[str, object], held: Mapping[str, object]) -> list[tuple[str, object, object]]:
+    """What differs of flat values; a retriever that only one side has is not a difference."""
     return [
         (name, value, held.get(name))
-        for name, value in wanted.items()
+        for name, value in asked.items()
         if value != held.get(name) and (name in held or not name.startswith("retrievers."))
     ]
 

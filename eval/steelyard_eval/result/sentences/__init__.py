@@ -228,5 +228,4 @@ def filled(template: str, facts: Mapping[str, Fact]) -> str:
         filling = iter(values)
         return _FACT.sub(lambda _: next(filling), text)
 
-    pieces = _PART.split(template)
-    return "".join(part(piece, needed=i % 2 == 0) for i, piece in enumerate(pieces))
+    return "".join(part(piece, needed=i % 2 == 0) for i, piece in enumerate(_PART.split(template)))
