@@ -82,9 +82,10 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_ignore_collect(collection_path):
-    """What lies beside tests has no doctests, and what it needs (Dask, a server) is not imported to see that."""
-    return (collection_path.suffix == ".py" and not collection_path.name.startswith("test_")) or None
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path):
+    """Neither tests nor what lies beside them have doctests; Dask or a server is not imported to see that."""
+    return [one for one in (yield) if type(one) is pytest.Module]
 
 
 def pytest_collection_modifyitems(items):
