@@ -37,10 +37,8 @@ Action = Literal[_Used, "thumbs_up", "thumbs_down", "dismissed", "failed", "revi
 ACTIONS: tuple[str, ...] = get_args(Action)
 LOCK_SECONDS, PAUSE = 30.0, 0.005
 """Seconds that a lock is waited for, as whoever has it may have stopped, and between two looks at it."""
-LONGEST_LINE = 2**25
-"""Bytes: a longer line is none of a log."""
-LONGEST_TEXT = 10_000
-"""Characters of a query, an id or a client that are logged."""
+LONGEST_LINE = 2**25  # bytes: a longer line is none of a log
+LONGEST_TEXT = 10_000  # characters of a query, an id or a client that are logged
 
 
 class FeedbackLog:
