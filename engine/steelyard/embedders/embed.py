@@ -27,18 +27,14 @@ from steelyard.stores.base import ReadableStore, Space
 if TYPE_CHECKING:
     from steelyard.stores.sqlite import Vault
 
-Kind = Literal["entry", "query"]
-"""The role of a text: some models embed queries and entries differently."""
-BATCH = 100
-"""The number of entries embedded and stored together (Soleri's document)."""
+Kind = Literal["entry", "query"]  # the role of a text: some models embed queries and entries differently
+BATCH = 100  # the number of entries embedded and stored together (Soleri's document)
 LAYER_RECIPES = {"l0": "{l0}", "l1": "{l1}", "l2": "{text}\n{details}"}
 """The template of each layer's embedded text: abstract, overview, and the full text."""
-LSA = "lsa"
-"""The model that is fitted on the vault itself."""
+LSA = "lsa"  # the model that is fitted on the vault itself
 KINDS = {"minilm-int8": "onnx", "minilm": "minilm", "wordllama": "wordllama", "api": "api"}
 """Kind -> the extra it needs."""
-TORCH_FREE = {"minilm": "minilm-int8"}
-"""A kind that brings PyTorch -> the same model without it."""
+TORCH_FREE = {"minilm": "minilm-int8"}  # A kind that brings PyTorch -> the same model without it
 DIMENSIONS = {"minilm-int8": 384, "minilm": 384, "wordllama": 256}
 """How long the vectors of a model of this machine are."""
 PROVIDERS = ("voyage", "openai", "cohere", "local")

@@ -26,8 +26,7 @@ ITERATIONS = 2
 """Power iterations of the SVD; more cost time and find no better neighbours (docs/evidence/benchmarks.md)."""
 OVERSAMPLES = 10
 COLUMNS = 32  # vectors that the SVD multiplies at a time: each by itself, so this changes memory and no bit
-SAMPLE = 500
-"""Texts by which the languages are told."""
+SAMPLE = 500  # Texts by which the languages are told
 NOISE = 1e-9
 """Directions whose singular value is a smaller share of the largest are rounding, and differ by machine."""
 ROWS = 2**13  # texts whose vectors are kept, some 17 MB: most recipes of an entry give the same words
