@@ -92,7 +92,8 @@ def find_system(name: str) -> System:
     for part in given.split(",") if given else ():
         parameter, _, text = map(str.strip, part.partition("="))
         if text and parameter not in known:
-            hint = nearest(parameter, known) if known else "; it has none"
+            meant = [name for name in known if name.endswith(f".{parameter}")]
+            hint = f"; write {meant[0]}" if meant else nearest(parameter, known) if known else "; it has none"
             raise ConfigError(f"{system.name} has no parameter {quote(parameter)}{hint}")
         retriever, option = known.get(parameter, ("", Option("")))
         try:

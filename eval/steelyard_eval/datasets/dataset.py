@@ -16,7 +16,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems.base import token_estimate
 from steelyard_eval.common.formatting import counted
-from steelyard_eval.datasets.labels import RANDOM_SAMPLES, JudgedPool
+from steelyard_eval.datasets.labels import RANDOM_SAMPLES, Batch, JudgedPool
 from steelyard_eval.datasets.manifest import Manifest
 
 Matrix = NDArray[np.float16]  # float16[rows, dimension], memory-mapped
@@ -139,10 +139,7 @@ class Dataset(Manifest):
         Beside labels whose provenance is known, those of which nothing is said were chosen by hand.
         """
         rest = self.sampled or ("by hand" if self.provenance else "")
-        return {
-            query: next((one.sampled for one in reversed(self.provenance) if one.holds(query, row)), rest)
-            for query, row in self.qrels.items()
-        }
+        return {query: self._batches[query].sampled if query in self._batches else rest for query in self.qrels}
 
     @property
     def random_queries(self) -> frozenset[str]:
@@ -151,8 +148,12 @@ class Dataset(Manifest):
 
     def pool_of(self, query: str) -> JudgedPool | None:
         """What was judged for a labelled query; None where nothing says it."""
-        held = (one.pool for one in reversed(self.provenance) if one.holds(query, self.qrels[query]))
-        return next(held, self.pool)
+        return self._batches[query].pool if query in self._batches else self.pool
+
+    @cached_property
+    def _batches(self) -> dict[str, Batch]:  # the last that a query is of
+        ids = {entry.id for entry in self.entries}
+        return {q: one for one in self.provenance for q, row in self.qrels.items() if one.holds(q, row, ids)}
 
     @property
     def pools(self) -> tuple[JudgedPool | None, ...]:

@@ -82,7 +82,7 @@ def read_folder(reader: FolderReader, sealed: bool = True) -> DatasetParts:
         for name in filter(reader.has, OTHER_LABELS):
             remedy = "Write qrels.txt, a line a judgment with blanks between: query 0 entry grade"
             reader.fault(name, 0, "", "", "is not read: judgments must be in qrels.txt or qrels.tsv", remedy)
-    second = Qrels(reader, queries, entries)
+    second = Qrels(reader, None, None)  # those of entries that an import removed wait for their first labels
     if reader.has(SECOND):
         second.read(SECOND)
     return DatasetParts(manifest, entries, queries, qrels.grades, [], second.grades)

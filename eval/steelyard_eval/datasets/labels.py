@@ -79,9 +79,9 @@ class Batch(Struct, frozen=True, forbid_unknown_fields=True):
     pool: JudgedPool | None = None
     judge: str = ""
 
-    def holds(self, query: str, labelled: Collection[str]) -> bool:
-        """Whether the labels of a query are those of this batch, and all of them are still there."""
-        return query in self.labels and set(self.labels[query]) <= set(labelled)
+    def holds(self, query: str, labelled: Collection[str], entries: set[str]) -> bool:
+        """Whether the labels of a query are those of this batch, and all of them that have an entry are there."""
+        return query in self.labels and entries.intersection(self.labels[query]) <= set(labelled)
 
     def to_json(self) -> dict[str, object]:
         """As dataset.json writes it."""

@@ -290,8 +290,7 @@ def opening(entry: Entry) -> str:
 
 def ordered(means: Mapping[str, float], first: Sequence[str]) -> list[str]:
     """Labels in the order of importance: those of `first`, then by mean, best first."""
-    rest = sorted(means, key=lambda label: (-means[label], label))
-    return list(dict.fromkeys([*first, *rest]))
+    return list(dict.fromkeys([*first, *sorted(means, key=lambda label: (-means[label], label))]))
 
 
 def _short(value: float) -> float:

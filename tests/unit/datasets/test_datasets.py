@@ -594,9 +594,17 @@ def test_second_labels_stand_beside_the_first_and_agreement_is_that_of_scikit_le
     kappa = 1 - ((first - second) ** 2).mean() / chance
     assert (said.key, said.facts["count"], said.facts["low"]) == ("judged_twice", 40, kappa < 0.6)
     assert (said.facts["equal"], said.facts["kappa"]) == pytest.approx((14 / 40, kappa))
-    (tmp_path / "second-labels.txt").write_text("nobody 0 nothing 1\n")
+    (tmp_path / "second-labels.txt").write_text("nobody 0 nothing 1\n")  # an import may have removed either
+    assert judged_twice(load(tmp_path)).key == "judged_once"
+    (tmp_path / "second-labels.txt").write_text("nobody 0 nothing 9\n")
     with pytest.raises(DataError, match="second-labels"):
         load(tmp_path)
+
+
+def test_a_query_stays_drawn_where_a_labelled_entry_is_gone_and_not_where_a_label_is(tmp_path):
+    batch = {"sampled": "random", "labels": {"q1": ["m1", "gone"], "q2": ["m1", "m2"]}}
+    set_ = write_set(tmp_path, ["a", "b"], ["x", "y"], "q1 0 m1 1\nq2 0 m1 1\n", provenance=[batch])
+    assert load(set_).random_queries == {"q1"}
 
 
 def marked(path, text):
