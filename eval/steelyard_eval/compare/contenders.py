@@ -166,7 +166,7 @@ def _check_model(space: Workspace, row: Contender) -> None:
         use = f"use --embedder {known}{lacks}, or "
     raise ConfigError(
         f"{row.label} was tuned with the vectors of {', '.join(others)}, and {dataset.called} is searched with "
-        f"{f'those of {space.model}' if space.model else 'none'} here; {use}tune it again with these"
+        f"{f'those of {space.model}' if space.model else 'none'} here; {use}tune it again here"
     )
 
 
