@@ -151,7 +151,8 @@ def sentence(session: Session, record: Record) -> str:
             f"rest could change its lead by {duel['error']:.3f} nDCG@10 (one standard error). "
         )
     elif drawn and not pair:
-        told = f"all of {some(session.pool.labels)} is labelled (name others for theirs); {_labels_to_go(record)}"
+        whose = some(session.pool.labels).replace("; ", ", ")
+        told = f"all results of {whose} are labelled (name others for theirs); {_labels_to_go(record)}"
     return f"{leads}{told[0].upper()}{told[1:]}.{_nothing_found(session)}"
 
 
